@@ -1,0 +1,1 @@
+"""The compiled core: one Cython module per kernel, arrays in and arrays out; sources in ext/."""

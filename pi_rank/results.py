@@ -1,0 +1,160 @@
+"""What a turn gives back: the block, what was chosen, what was left out and why, and how long it took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from pi_rank.records import Layer, MemoryRecord
+
+Mode = Literal["hybrid", "lexical", "terms", "semantic", "none"]
+SourceName = Literal["lexical", "semantic", "terms"]
+
+
+class RankSource(msgspec.Struct, frozen=True):
+    """One ranking that a hit came from: its 1-based rank there and what it added to the fused score."""
+
+    source: SourceName
+    rank: int
+    score: float
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """One ranked record. `score` is the fused score; equal scores are ordered by record id."""
+
+    id: str
+    score: float
+    record: MemoryRecord
+    sources: tuple[RankSource, ...] = ()
+
+    @property
+    def layer(self) -> Layer:
+        """The record's layer, L1, L2 or L3."""
+        return self.record.layer
+
+    @property
+    def confidence(self) -> float:
+        """The record's confidence, 0 to 1."""
+        return self.record.confidence
+
+
+class ProcessorTrace:
+    """What one processor took in, let through, and left out.
+
+    The ids and reasons are worked out when somebody first reads them: leaving out 99,000 of 100,000 records
+    costs nothing until then.
+    """
+
+    __slots__ = ("_reasons", "_resolve", "input_count", "output_count", "processor")
+
+    def __init__(
+        self, processor: str, input_count: int, output_count: int, resolve: Callable[[], Mapping[str, str]]
+    ) -> None:
+        self.processor = processor
+        self.input_count = input_count
+        self.output_count = output_count
+        self._resolve: Callable[[], Mapping[str, str]] | None = resolve
+        self._reasons: Mapping[str, str] = {}
+
+    @property
+    def exclusion_reasons(self) -> Mapping[str, str]:
+        """Record id → why it was left out, in id order."""
+        if self._resolve is not None:
+            self._reasons = self._resolve()
+            self._resolve = None
+        return self._reasons
+
+    @property
+    def excluded_ids(self) -> list[str]:
+        """Ids of the records left out, in id order."""
+        return list(self.exclusion_reasons)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The trace as PI writes it."""
+        return {
+            "processor": self.processor,
+            "input_count": self.input_count,
+            "output_count": self.output_count,
+            "excluded_ids": self.excluded_ids,
+            "exclusion_reasons": dict(self.exclusion_reasons),
+        }
+
+    def __repr__(self) -> str:
+        return f"ProcessorTrace({self.processor!r}, {self.input_count} -> {self.output_count})"
+
+
+class RetrievalContext(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn's answer.
+
+    `timings` are milliseconds per step, in the order the steps ran, with `total` last. `stats` counts records
+    (`records`, `eligible`, `candidates`, …) and says which generation of memory served the turn.
+    """
+
+    markdown: str
+    selected: tuple[Hit, ...] = ()
+    hard_rules: tuple[MemoryRecord, ...] = ()
+    contested: tuple[MemoryRecord, ...] = ()
+    traces: tuple[ProcessorTrace, ...] = ()
+    mode: Mode = "none"
+    stats: dict[str, Any] = {}
+    timings: dict[str, float] = {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as one JSON-ready object: what `pi-rank context --json` prints."""
+        return {
+            "markdown": self.markdown,
+            "bytes": len(self.markdown.encode()),
+            "mode": self.mode,
+            "selected": [hit_to_dict(hit) for hit in self.selected],
+            "hard_rules": [record_to_dict(record) for record in self.hard_rules],
+            "contested": [record_to_dict(record) for record in self.contested],
+            "traces": [trace.to_dict() for trace in self.traces],
+            "stats": self.stats,
+            "timings_ms": self.timings,
+        }
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """A line of a memory file that was not used: file relative to the root, 1-based line, and why."""
+
+    file: str
+    line: int
+    reason: str
+
+
+class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sync did to the store. Counts are records; `skipped` are lines."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    embedded: int = 0
+    generation: int = 0
+    skipped: tuple[Skipped, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def hit_to_dict(hit: Hit) -> dict[str, Any]:
+    """A hit as a JSON-ready object, without the record's body."""
+    return {
+        "id": hit.id,
+        "layer": hit.layer,
+        "confidence": hit.confidence,
+        "score": hit.score,
+        "statement": hit.record.statement,
+        "sources": [{"source": s.source, "rank": s.rank, "score": s.score} for s in hit.sources],
+    }
+
+
+def record_to_dict(record: MemoryRecord) -> dict[str, Any]:
+    """What identifies a record and what it says, JSON-ready."""
+    return {
+        "id": record.id,
+        "layer": record.layer,
+        "confidence": record.confidence,
+        "rule_type": record.rule_type,
+        "statement": record.statement,
+    }

@@ -1,0 +1,57 @@
+"""Declares the compiled core: every ext/*.pyx becomes pi_rank._core.<name>. Everything else is in pyproject.toml."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import numpy
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+# Portable on purpose: no -march=native, so that a wheel built here runs on any processor of its architecture.
+# Kernels that gain from wider vectors choose at run time (see the headers in ext/).
+COMPILE_ARGS = (
+    ["/O2", "/W3", "/std:c++17"]
+    if sys.platform == "win32"
+    else ["-O3", "-std=c++17", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-cast-function-type"]
+)
+SANITIZE = os.environ.get("PI_RANK_SANITIZE")  # "address,undefined": see CONTRIBUTING.md
+EXTRA = [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-g"] if SANITIZE else []
+
+extensions = [
+    Extension(
+        f"pi_rank._core.{source.stem}",
+        [source.as_posix()],
+        include_dirs=["ext", numpy.get_include()],
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
+        extra_compile_args=COMPILE_ARGS + EXTRA,
+        extra_link_args=EXTRA,
+        language="c++",
+    )
+    for source in sorted(Path("ext").glob("*.pyx"))
+]
+
+setup(
+    packages=[
+        "pi_rank",
+        "pi_rank._core",
+        "pi_rank.block",
+        "pi_rank.embedding",
+        "pi_rank.ranking",
+    ],
+    ext_modules=cythonize(
+        extensions,
+        build_dir="build/cython",
+        include_path=["ext"],
+        compiler_directives={
+            "language_level": 3,
+            "boundscheck": False,
+            "wraparound": False,
+            "initializedcheck": False,
+            "cdivision": True,
+            "embedsignature": True,
+        },
+    ),
+)
