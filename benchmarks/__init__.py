@@ -1,0 +1,1 @@
+"""Benchmarks of pi_rank. `python -m benchmarks --help` lists them."""

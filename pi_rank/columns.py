@@ -1,0 +1,164 @@
+"""Records as columns: the few facts that filtering and selection read, one array per fact."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+import numpy as np
+
+from pi_rank.project import slug
+from pi_rank.ranking.selection import HARD_RULE_CONFIDENCE, HARD_RULE_TYPES
+from pi_rank.records import Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from pi_rank.store import StoredRow
+
+STATUS_CODES = {"active": 0, "contested": 1, "deprecated": 2, "superseded": 3, "promoted": 4, "deleted": 5}
+ACTIVE, CONTESTED, TOMBSTONED = 0, 1, 6
+LAYER_CODES = {"L1": 1, "L2": 2, "L3": 3}
+NO_PROFILE = 0
+ANY_PROJECT = -1
+
+
+class Columns(NamedTuple):
+    """One array per fact, indexed by row.
+
+    `status`, `layer`: uint8 codes. `profile`: int32, 0 for none. `project`: int32, -1 where the project does not
+    matter. `confidence`: float64. `hard_rule`: bool, true where only eligibility decides whether the record is
+    shown as a hard rule. `text`: int32, equal for records whose embedded text is equal.
+    """
+
+    status: npt.NDArray[np.uint8]
+    layer: npt.NDArray[np.uint8]
+    profile: npt.NDArray[np.int32]
+    project: npt.NDArray[np.int32]
+    confidence: npt.NDArray[np.float64]
+    hard_rule: npt.NDArray[np.bool_]
+    text: npt.NDArray[np.int32]
+
+    def followed_by(self, other: Columns) -> Columns:
+        """These rows, then the other's."""
+        return Columns(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+
+
+class Codebook:
+    """Names → small integers, given out in order of first sight and never taken back.
+
+    Successive snapshots share one: a code that a later snapshot adds names no row of an earlier one.
+    """
+
+    def __init__(self, first: int = 0) -> None:
+        self._codes: dict[str | bytes, int] = {}
+        self._first = first
+
+    def add(self, name: str | bytes) -> int:
+        """The code of a name, new or known."""
+        return self._codes.setdefault(name, self._first + len(self._codes))
+
+    def get(self, name: str | bytes) -> int | None:
+        """The code of a known name, else None."""
+        return self._codes.get(name)
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+
+class Codebooks(NamedTuple):
+    """The names behind the coded columns."""
+
+    profiles: Codebook
+    projects: Codebook
+    texts: Codebook
+
+    @classmethod
+    def empty(cls) -> Codebooks:
+        """Codebooks of a store that nobody has read yet."""
+        return cls(Codebook(first=NO_PROFILE + 1), Codebook(), Codebook())
+
+
+class _Fields(msgspec.Struct, rename={"rule_type": "ruleType"}):
+    """The part of a stored record that becomes columns: decoding the rest as well takes three times as long."""
+
+    layer: str
+    status: str
+    confidence: float
+    scope: Scope = Scope()
+    profile_id: str | None = None
+    rule_type: str | None = None
+    does_not_apply_when: tuple[str, ...] = ()
+    known_exceptions: tuple[str, ...] = ()
+
+
+_decode = msgspec.json.Decoder(_Fields).decode
+
+
+def read_columns(rows: Sequence[StoredRow], books: Codebooks) -> tuple[Columns, list[tuple[str, ...]]]:
+    """The columns of stored rows, and each row's negative-scope phrases in the order they are tried."""
+    fields = [_decode(row.payload) for row in rows]
+    status = [TOMBSTONED if row.tombstoned else STATUS_CODES[f.status] for row, f in zip(rows, fields, strict=True)]
+    columns = Columns(
+        status=np.array(status, np.uint8),
+        layer=np.array([LAYER_CODES[f.layer] for f in fields], np.uint8),
+        profile=np.array([books.profiles.add(f.profile_id) if f.profile_id else NO_PROFILE for f in fields], np.int32),
+        project=np.array([_project_code(f, books.projects) for f in fields], np.int32),
+        confidence=np.array([f.confidence for f in fields], np.float64),
+        hard_rule=np.array([_is_hard_rule(f, s) for f, s in zip(fields, status, strict=True)], np.bool_),
+        text=np.array([books.texts.add(row.text_hash) for row in rows], np.int32),
+    )
+    return columns, [f.does_not_apply_when + f.known_exceptions for f in fields]
+
+
+def _project_code(fields: _Fields, projects: Codebook) -> int:
+    if fields.layer == "L1" or fields.scope.type != "project":
+        return ANY_PROJECT
+    return projects.add(slug(fields.scope.project or ""))
+
+
+def _is_hard_rule(fields: _Fields, status: int) -> bool:
+    return (
+        status == ACTIVE
+        and fields.layer == "L2"
+        and fields.confidence >= HARD_RULE_CONFIDENCE
+        and fields.rule_type in HARD_RULE_TYPES
+    )
+
+
+class PlaceMasks(NamedTuple):
+    """Status, profile and project as cumulative bool masks over rows: the same for every turn in one place.
+
+    `counts`: records alive, then left after status, profile and project. `contested`: the contested records that
+    belong to the place.
+    """
+
+    active: npt.NDArray[np.bool_]
+    in_profile: npt.NDArray[np.bool_]
+    in_project: npt.NDArray[np.bool_]
+    contested: npt.NDArray[np.bool_]
+    counts: tuple[int, int, int, int]
+
+
+def place_masks(
+    columns: Columns,
+    live: npt.NDArray[np.bool_],
+    books: Codebooks,
+    profile_id: str | None,
+    projects: frozenset[str],
+) -> PlaceMasks:
+    """Which rows may speak for a profile (None: none is known) in projects of these keys."""
+    profile = NO_PROFILE if profile_id is None else books.profiles.get(profile_id)
+    of_profile = columns.profile == NO_PROFILE
+    if profile is not None:
+        of_profile |= columns.profile == profile
+    known = [code for key in projects if (code := books.projects.get(key)) is not None]
+    of_project = np.isin(columns.project, [ANY_PROJECT, *known])
+    active = live & (columns.status == ACTIVE)
+    in_profile = active & of_profile
+    in_project = in_profile & of_project
+    contested = live & (columns.status == CONTESTED) & of_profile & of_project
+    counts = tuple(int(np.count_nonzero(mask)) for mask in (live, active, in_profile, in_project))
+    return PlaceMasks(active, in_profile, in_project, contested, counts)  # type: ignore[arg-type]

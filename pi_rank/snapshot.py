@@ -1,0 +1,199 @@
+"""One generation of memory, held in memory as columns, postings, phrases and vectors, and never changed.
+
+A row is a dense number in [0, n_rows). Rows are only ever appended: a changed record leaves its row dead and takes
+a new one, so that the next generation shares nearly everything with this one. When too many rows are dead, the
+next generation is built from nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pi_rank._core.negative_scope import PhraseAutomaton
+from pi_rank.columns import TOMBSTONED, Codebooks, Columns, PlaceMasks, place_masks, read_columns
+from pi_rank.ranking.lexical import LexicalIndex
+from pi_rank.ranking.semantic import VectorIndex
+from pi_rank.records import MemoryRecord, decode_record
+from pi_rank.store import StoreVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from pi_rank.store import MemoryStore, RowChanges
+
+# Past this share of dead rows a refresh costs more than it saves, in memory and in every scan.
+MAX_DEAD_SHARE = 0.25
+MIN_DEAD_ROWS = 1024
+# A process serves few places at a time (a project and its sub-folders); a place's masks cost 4 bytes a record.
+PLACES_KEPT = 16
+NO_VECTOR = -1
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything that one turn reads. Arrays are indexed by row unless said otherwise.
+
+    `version`: what the store said of itself when this was read. `last_vector`: the newest vector taken in.
+    `order`: int32, the live rows by record id. `tie_rank`: int32, a live row's place in `order`, by which equal
+    scores are settled. `text_node`: int32, text code → vector node, -1 while the text is not embedded.
+    `hard_rules`: int32, rows that are hard rules wherever they are eligible, highest confidence first.
+    """
+
+    version: StoreVersion
+    last_vector: int
+    rowids: npt.NDArray[np.int64]
+    ids: list[str]
+    payloads: list[bytes]
+    columns: Columns
+    live: npt.NDArray[np.bool_]
+    order: npt.NDArray[np.int32]
+    tie_rank: npt.NDArray[np.int32]
+    hard_rules: npt.NDArray[np.int32]
+    lexical: LexicalIndex
+    phrases: PhraseAutomaton
+    vectors: VectorIndex | None
+    text_node: npt.NDArray[np.int32]
+    books: Codebooks
+    _places: dict[tuple[str | None, frozenset[str]], PlaceMasks] = field(default_factory=dict, repr=False)
+
+    @property
+    def live_count(self) -> int:
+        """How many records there are, of every status."""
+        return len(self.order)
+
+    def record(self, row: int) -> MemoryRecord:
+        """The whole record of a row."""
+        return decode_record(self.payloads[row])
+
+    def is_tombstoned(self, row: int) -> bool:
+        """Whether a deletion marker names the row's record."""
+        return bool(self.columns.status[row] == TOMBSTONED)
+
+    def place(self, profile_id: str | None, projects: frozenset[str]) -> PlaceMasks:
+        """The rows that belong to a profile and its projects; kept for the next turn there."""
+        key = (profile_id, projects)
+        masks = self._places.get(key)
+        if masks is None:
+            if len(self._places) >= PLACES_KEPT:
+                self._places.clear()
+            masks = place_masks(self.columns, self.live, self.books, profile_id, projects)
+            self._places[key] = masks
+        return masks
+
+
+def load_snapshot(store: MemoryStore, model_id: str | None) -> Snapshot:
+    """The store's present generation, built from nothing. `model_id` None: without vectors."""
+    version = store.version()
+    return _extend(_nothing(), store.rows(), store, model_id, version)
+
+
+def refresh_snapshot(snapshot: Snapshot, store: MemoryStore, model_id: str | None) -> Snapshot:
+    """The store's present generation, built from an earlier one, which stays as it is."""
+    dead = len(snapshot.ids) - snapshot.live_count
+    if dead > MIN_DEAD_ROWS and dead > MAX_DEAD_SHARE * len(snapshot.ids):
+        return load_snapshot(store, model_id)
+    version = store.version()
+    changes = store.rows(since=snapshot.version.generation)
+    return _extend(_nothing() if changes.complete else snapshot, changes, store, model_id, version)
+
+
+def _nothing() -> Snapshot:
+    none = np.empty(0, np.int32)
+    columns, _ = read_columns([], books := Codebooks.empty())
+    return Snapshot(
+        version=StoreVersion(0, 0),
+        last_vector=0,
+        rowids=np.empty(0, np.int64),
+        ids=[],
+        payloads=[],
+        columns=columns,
+        live=np.empty(0, np.bool_),
+        order=none,
+        tie_rank=none,
+        hard_rules=none,
+        lexical=LexicalIndex.build([]),
+        phrases=PhraseAutomaton.build([]),
+        vectors=None,
+        text_node=none,
+        books=books,
+    )
+
+
+def _extend(
+    old: Snapshot, changes: RowChanges, store: MemoryStore, model_id: str | None, version: StoreVersion
+) -> Snapshot:
+    fresh, phrases = read_columns(changes.added, old.books)
+    columns = old.columns.followed_by(fresh)
+    terms = [row.terms for row in changes.added]
+    removed = _rows_of(changes.removed, old.rowids)
+    ids = old.ids + [row.id for row in changes.added]
+    live = np.concatenate([old.live, np.ones(len(changes.added), np.bool_)])
+    live[removed] = False
+    order = _merge_order(old.order, ids, live, first_new=len(old.ids))
+    tie_rank = np.zeros(len(ids), np.int32)
+    tie_rank[order] = np.arange(len(order), dtype=np.int32)
+    vectors, text_node, last_vector = _extend_vectors(old, store, model_id, columns)
+    return Snapshot(
+        version=version._replace(generation=changes.generation),
+        last_vector=last_vector,
+        rowids=np.concatenate([old.rowids, np.array([row.rowid for row in changes.added], np.int64)]),
+        ids=ids,
+        payloads=old.payloads + [row.payload for row in changes.added],
+        columns=columns,
+        live=live,
+        order=order,
+        tie_rank=tie_rank,
+        hard_rules=_by_confidence(np.flatnonzero(live & columns.hard_rule), columns, tie_rank),
+        lexical=old.lexical.updated(removed, terms) if old.ids else LexicalIndex.build(terms),
+        phrases=old.phrases.updated(removed, phrases) if old.ids else PhraseAutomaton.build(phrases),
+        vectors=vectors,
+        text_node=text_node,
+        books=old.books,
+    )
+
+
+def _rows_of(removed: Sequence[int], rowids: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    # A row that came and went between two refreshes was never seen here.
+    known = np.intersect1d(np.array(removed, np.int64), rowids, assume_unique=True)
+    return np.searchsorted(rowids, known).astype(np.int32)
+
+
+def _merge_order(
+    order: npt.NDArray[np.int32], ids: Sequence[str], live: npt.NDArray[np.bool_], first_new: int
+) -> npt.NDArray[np.int32]:
+    kept = order[live[order]]
+    new = sorted(range(first_new, len(ids)), key=ids.__getitem__)
+    if len(new) > len(kept) // 8:
+        return np.array(sorted(kept.tolist() + new, key=ids.__getitem__), np.int32)
+    places = [bisect_left(kept, ids[row], key=ids.__getitem__) for row in new]
+    return np.insert(kept, places, new).astype(np.int32)
+
+
+def _by_confidence(
+    rows: npt.NDArray[np.intp], columns: Columns, tie_rank: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32]:
+    return rows[np.lexsort((tie_rank[rows], -columns.confidence[rows]))].astype(np.int32)
+
+
+def _extend_vectors(
+    old: Snapshot, store: MemoryStore, model_id: str | None, columns: Columns
+) -> tuple[VectorIndex | None, npt.NDArray[np.int32], int]:
+    if model_id is None:
+        return None, old.text_node, 0
+    new = store.vectors(model_id, after=old.last_vector)
+    nodes_before = 0 if old.vectors is None else old.vectors.count
+    codes = [old.books.texts.add(text) for text in new.text_hashes]
+    text_node = np.full(len(old.books.texts), NO_VECTOR, np.int32)
+    text_node[: len(old.text_node)] = old.text_node
+    text_node[codes] = np.arange(nodes_before, nodes_before + len(codes), dtype=np.int32)
+    row_node = text_node[columns.text]
+    if old.vectors is not None:
+        return old.vectors.updated(new.matrix, row_node), text_node, new.last
+    index = VectorIndex.build(new.matrix, row_node) if codes else None
+    return index, text_node, new.last

@@ -1,0 +1,189 @@
+"""One turn over one snapshot: filter, rank, select, assemble. Reads memory, never writes it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from pi_rank.block.sections import BlockParts, build_block
+from pi_rank.block.triviality import is_trivial, wants_sessions
+from pi_rank.block.wakeup import build_wakeup
+from pi_rank.processors import Eligibility, run_processors
+from pi_rank.ranking.hybrid import hits, rank
+from pi_rank.ranking.selection import MAX_HARD_RULES, select
+from pi_rank.results import RetrievalContext
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from pi_rank.context import SessionContext
+    from pi_rank.embedding.queries import QueryVector
+    from pi_rank.notes import Notes, SessionSummary
+    from pi_rank.ranking.analysis import FtsAnalyzer
+    from pi_rank.records import MemoryRecord
+    from pi_rank.root_config import RootConfig
+    from pi_rank.snapshot import Snapshot
+
+# Contested memory is shown where it shares more than this with the prompt (contract of PI's memory).
+MIN_OVERLAP = 0.15
+MAX_CONTESTED = 2
+
+
+class Memory(NamedTuple):
+    """What a turn reads, all of one moment."""
+
+    snapshot: Snapshot
+    notes: Notes
+    config: RootConfig
+    analyzer: FtsAnalyzer
+
+
+class Request(NamedTuple):
+    """One turn: what is asked, on which day, how much may be shown, and the prompt's vector when it is there."""
+
+    context: SessionContext
+    today: date
+    max_bytes: int
+    max_records: int | None
+    query_vector: QueryVector
+
+
+class Stopwatch:
+    """Milliseconds per step, in the order the steps ended."""
+
+    def __init__(self) -> None:
+        self._laps: dict[str, float] = {}
+        self._start = self._last = time.perf_counter()
+
+    def lap(self, step: str) -> None:
+        """Ends a step: the time since the last one ended was its."""
+        now = time.perf_counter()
+        self._laps[step] = (now - self._last) * 1000
+        self._last = now
+
+    def laps(self) -> dict[str, float]:
+        """All steps and, last, the total."""
+        return {**self._laps, "total": (self._last - self._start) * 1000}
+
+
+def run_turn(memory: Memory, request: Request) -> RetrievalContext:
+    """The whole turn, in the root's injection mode."""
+    if is_trivial(request.context.latest_user_message):
+        return RetrievalContext(markdown="", stats={"trivial": True}, timings={"total": 0.0})
+    watch = Stopwatch()
+    allowed = run_processors(memory.snapshot, request.context)
+    watch.lap("processors")
+    mode = memory.config.injection_mode
+    answer = {"scoped": _scoped, "policy_only": _policy_only, "wakeup": _wakeup}[mode]
+    return answer(memory, request, allowed, watch)
+
+
+def _scoped(memory: Memory, request: Request, allowed: Eligibility, watch: Stopwatch) -> RetrievalContext:
+    snapshot, prompt = memory.snapshot, request.context.latest_user_message
+    contested = _contested(memory, prompt, allowed)
+    watch.lap("contested")
+    vector = request.query_vector.get()
+    watch.lap("embedding")
+    max_records, max_l1, max_l2 = memory.config.budgets(request.max_records)
+    ranking = rank(snapshot, memory.analyzer, prompt, vector, allowed.eligible)
+    watch.lap("ranking")
+    rules = _hard_rules(snapshot, allowed)
+    shown_rules = _rows_shown(snapshot, rules, request)
+    chosen = select(
+        ranking.rows,
+        snapshot.columns.layer,
+        max_records=max_records,
+        max_l1=max_l1,
+        max_l2=max_l2,
+        exclude=shown_rules,
+    )
+    selected = hits(snapshot, ranking, chosen)
+    watch.lap("selection")
+    parts = BlockParts(
+        today=request.today,
+        hard_rules=[snapshot.record(row) for row in rules],
+        selected=[hit.record for hit in selected],
+        scratchpad=memory.notes.scratchpad,
+        contested=contested,
+        daily_log=memory.notes.daily,
+        sessions=_sessions(memory.notes.sessions) if wants_sessions(prompt) else (),
+    )
+    block = build_block(parts, max_bytes=request.max_bytes)
+    watch.lap("block")
+    return RetrievalContext(
+        markdown=block.markdown,
+        selected=tuple(hit for hit in selected if hit.id in block.selected),
+        hard_rules=tuple(record for record in parts.hard_rules if record.id in block.hard_rules),
+        contested=tuple(record for record in contested if record.id in block.contested),
+        traces=allowed.traces,
+        mode=ranking.mode,
+        stats=_stats(memory, allowed)
+        | {
+            "candidates": len(ranking.rows),
+            "query_vector": request.query_vector.status,
+            "vector_search": ranking.strategy,
+            "omitted": block.omitted,
+        },
+        timings=watch.laps(),
+    )
+
+
+def _policy_only(memory: Memory, request: Request, allowed: Eligibility, watch: Stopwatch) -> RetrievalContext:
+    rules = [memory.snapshot.record(row) for row in _hard_rules(memory.snapshot, allowed)]
+    block = build_block(BlockParts(today=request.today, hard_rules=rules), max_bytes=request.max_bytes)
+    watch.lap("block")
+    return RetrievalContext(
+        markdown=block.markdown,
+        hard_rules=tuple(record for record in rules if record.id in block.hard_rules),
+        traces=allowed.traces,
+        stats=_stats(memory, allowed) | {"omitted": block.omitted},
+        timings=watch.laps(),
+    )
+
+
+def _wakeup(memory: Memory, request: Request, allowed: Eligibility, watch: Stopwatch) -> RetrievalContext:
+    contested = int(np.count_nonzero(allowed.contested))
+    block = build_wakeup(active=allowed.eligible_count, contested=contested, max_bytes=request.max_bytes)
+    watch.lap("block")
+    return RetrievalContext(
+        markdown=block.markdown, traces=allowed.traces, stats=_stats(memory, allowed), timings=watch.laps()
+    )
+
+
+def _stats(memory: Memory, allowed: Eligibility) -> dict[str, Any]:
+    return {
+        "records": memory.snapshot.live_count,
+        "eligible": allowed.eligible_count,
+        "generation": memory.snapshot.version.generation,
+        "injection_mode": memory.config.injection_mode,
+    }
+
+
+def _hard_rules(snapshot: Snapshot, allowed: Eligibility) -> list[int]:
+    eligible = allowed.eligible[snapshot.hard_rules] != 0
+    rows: list[int] = snapshot.hard_rules[eligible][:MAX_HARD_RULES].tolist()
+    return rows
+
+
+def _rows_shown(snapshot: Snapshot, rules: list[int], request: Request) -> set[int]:
+    """The rules that have room in their section; one that has not may still be selected."""
+    parts = BlockParts(today=request.today, hard_rules=[snapshot.record(row) for row in rules])
+    shown = build_block(parts, max_bytes=request.max_bytes).hard_rules
+    return set(rules[: len(shown)])
+
+
+def _contested(memory: Memory, prompt: str, allowed: Eligibility) -> list[MemoryRecord]:
+    snapshot = memory.snapshot
+    rows, overlap = snapshot.lexical.overlap(
+        memory.analyzer.query_terms(prompt), rows_mask=allowed.contested, tie_rank=snapshot.tie_rank
+    )
+    return [snapshot.record(row) for row in rows[overlap > MIN_OVERLAP][:MAX_CONTESTED].tolist()]
+
+
+def _sessions(sessions: tuple[SessionSummary, ...]) -> list[tuple[str, str]]:
+    return [
+        (session.project, "; ".join(filter(None, [session.name or session.first_message, *session.decisions])))
+        for session in sessions
+    ]
