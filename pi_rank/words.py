@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-# Why a list at all: nearly every statement and every prompt holds these words. Left in a phrase, "when working
-# on the billing service" would miss "working on our billing service"; left in a query, they dilute BM25 with
-# matches on grammar (LoCoMo recall@10 falls from .601 to .554).
+# Why a list at all: nearly every statement and every prompt holds these words. Left in a phrase, "when
+# working on the billing service" would miss "working on our billing service"; left in a query, they dilute
+# BM25 with matches on grammar (LoCoMo recall@10 falls from .601 to .554).
 #
 # What is deliberately absent:
-# - negations and their kin (no, not, nor, never, without, except, unless): without them, "without tests" would
-#   mean "tests";
-# - words that order or direct (before, after, until, up, down, off, out, over, under): "before release" is not
-#   "after release", and "scale up" is not "scale down";
+# - negations and their kin (no, not, nor, never, without, except, unless): with them dropped, "without tests"
+#   would mean "tests";
+# - words that order or direct (before, after, until, up, down, off, out, over, under): "before release" is
+#   not "after release", and "scale up" is not "scale down";
 # - "only", which technical writing uses as half of a term ("read only");
 # - the tails of contractions (s, t, ll, ...): as tokens they are one-letter names too.
 _ARTICLES_AND_DETERMINERS = "a an the this that these those some any each every all both either such"
