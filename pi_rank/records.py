@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import hashlib
+import re
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
+
+from pi_rank.errors import RecordError
 
 Layer = Literal["L1", "L2", "L3"]
 Status = Literal["active", "contested", "deprecated", "superseded", "promoted", "deleted"]
@@ -23,7 +27,7 @@ RuleType = Literal[
 MemoryKind = Literal["fact", "event", "instruction", "task"]
 
 
-class Scope(msgspec.Struct, frozen=True):
+class Scope(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Where a record applies: everywhere, in one project, or in some domains."""
 
     type: Literal["global", "project", "domain"] = "global"
@@ -31,7 +35,7 @@ class Scope(msgspec.Struct, frozen=True):
     domains: tuple[str, ...] = ()
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class Evidence(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What a record rests on."""
 
     type: str = ""
@@ -39,7 +43,7 @@ class Evidence(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-class Review(msgspec.Struct, frozen=True):
+class Review(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """When a record is due to be looked at again."""
 
     cadence_days: float | None = None
@@ -47,18 +51,29 @@ class Review(msgspec.Struct, frozen=True):
     change_condition: str | None = None
 
 
-class MemoryRecord(msgspec.Struct, frozen=True, kw_only=True, rename={"rule_type": "ruleType"}):
+# A statement longer than this is a pasted file, not a memory; the line is skipped and says so.
+MAX_LINE_BYTES = 1 << 20
+MAX_ID_CHARACTERS = 256
+MAX_NESTING = 64  # levels inside a key that this version does not know; PI's own records have three
+
+GLOBAL_SCOPE = Scope()
+
+
+class MemoryRecord(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"rule_type": "ruleType"}
+):
     """One record of memory. Field names are PI's, except `rule_type` (`ruleType` in the file).
 
-    `extra` holds the keys of the line that this type does not know, as decoded JSON.
+    `extra` holds the keys of the line that this type does not know, as decoded JSON, and the value of
+    `ruleType`, `memory_kind` or `stability` where it is a word that this version does not know.
     """
 
     id: str
     statement: str
     layer: Layer
     status: Status
-    confidence: float
-    scope: Scope = Scope()
+    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    scope: Scope = GLOBAL_SCOPE
     tags: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     stability: Stability | None = None
@@ -80,3 +95,154 @@ class MemoryRecord(msgspec.Struct, frozen=True, kw_only=True, rename={"rule_type
     rule_type: RuleType | None = None
     memory_kind: MemoryKind | None = None
     extra: dict[str, Any] = {}
+
+
+_KNOWN_KEYS = frozenset(MemoryRecord.__struct_encode_fields__) - {"extra"}
+_REQUIRED_KEYS = ("id", "statement", "layer", "status", "confidence")
+# Words that only describe a record. One that a later PI adds must not cost the user the record.
+_OPEN_WORDS = {
+    "ruleType": frozenset(get_args(RuleType)),
+    "memory_kind": frozenset(get_args(MemoryKind)),
+    "stability": frozenset(get_args(Stability)),
+}
+# One JSON escape: a proper surrogate pair, a lone surrogate (group 1), or any other escape. Matching every escape
+# in turn keeps an escaped backslash followed by "ud83d" what it is.
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+# Control characters, line separators and bidirectional overrides: an id is shown in the middle of a line.
+_NOT_IN_AN_ID = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069]")
+_FIELD_IN_MESSAGE = re.compile(r" - at `\$\.(\w+)")
+_decode_json = msgspec.json.Decoder().decode
+_encode_json = msgspec.json.Encoder(order="deterministic").encode
+
+
+def decode_record(line: bytes, *, layer: Layer | None = None, project: str | None = None) -> MemoryRecord:
+    """One line of a memory file as a record.
+
+    A record needs `id`, `statement`, `status`, `confidence` (0 to 1) and a layer: its own, else `layer`, the one
+    of the file it is in. A record without a scope belongs to `project` where the file is a project's, else it is
+    global. `null` counts as absent. A lone surrogate (half an emoji, which JavaScript writes as `\\ud83d`)
+    becomes U+FFFD.
+
+    :raises RecordError: naming the field and its value, where the line is not such a record.
+    """
+    defaults: dict[str, Any] = {} if layer is None else {"layer": layer}
+    if project is not None:
+        defaults["scope"] = {"type": "project", "project": project}
+    fields = decode_object(line)
+    try:
+        return _to_record({**defaults, **fields})
+    except RecordError:
+        if b"null" not in line:
+            raise
+        return _to_record({**defaults, **without_nulls(fields)})
+
+
+def decode_object(line: bytes) -> dict[str, Any]:
+    """One JSON line as an object.
+
+    :raises RecordError: the line is longer than `MAX_LINE_BYTES`, is not JSON, or is no object.
+    """
+    if len(line) > MAX_LINE_BYTES:
+        raise RecordError(f"the line has {len(line):,} bytes; at most {MAX_LINE_BYTES:,} are read")
+    if b"\\ud" in line or b"\\uD" in line:
+        line = _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1] else escape[0], line)
+    try:
+        value = _decode_json(line)
+    except msgspec.MsgspecError as error:
+        raise RecordError(f"not JSON: {error}") from None
+    except RecursionError:
+        raise RecordError("not usable: the JSON is nested too deeply") from None
+    if not isinstance(value, dict):
+        raise RecordError(f"expected a JSON object, got {_shown(value)}")
+    return value
+
+
+def without_nulls(value: Any, levels: int = 3) -> Any:  # noqa: ANN401
+    """Decoded JSON without null members, in as many levels as PI's own objects have."""
+    if levels and isinstance(value, dict):
+        return {key: without_nulls(member, levels - 1) for key, member in value.items() if member is not None}
+    if levels and isinstance(value, list):
+        return [without_nulls(item, levels - 1) for item in value]
+    return value
+
+
+def encode_record(record: MemoryRecord) -> bytes:
+    """The record as one canonical JSON line: equal records give equal bytes, and `decode_record` gives it back."""
+    if record.scope == GLOBAL_SCOPE and record.scope is not GLOBAL_SCOPE:
+        record = msgspec.structs.replace(record, scope=GLOBAL_SCOPE)  # defaults are left out by identity
+    if not record.extra:
+        return msgspec.json.encode(record)
+    fields = msgspec.to_builtins(record)
+    extra = fields.pop("extra")
+    return _encode_json({**extra, **fields})
+
+
+def tags_text(record: MemoryRecord) -> str:
+    """The record's tags as one searchable text."""
+    return " ".join(record.tags)
+
+
+def embedded_text(record: MemoryRecord) -> str:
+    """The text whose embedding stands for the record: its statement, and its tags on a line of their own."""
+    return f"{record.statement}\n{', '.join(record.tags)}" if record.tags else record.statement
+
+
+def text_hash(record: MemoryRecord) -> bytes:
+    """SHA-256 of `embedded_text`: records that say the same share one vector."""
+    return hashlib.sha256(embedded_text(record).encode()).digest()
+
+
+def _to_record(fields: dict[str, Any]) -> MemoryRecord:
+    """The record of a line's members, which this takes apart."""
+    extra = {key: fields.pop(key) for key in fields.keys() - _KNOWN_KEYS}
+    for key, known in _OPEN_WORDS.items():
+        word = fields.get(key)
+        if word.__class__ is str and word not in known:
+            extra[key] = fields.pop(key)
+    for key, value in extra.items():
+        _check_nesting(key, value, MAX_NESTING)
+    fields["extra"] = extra
+    try:
+        record = msgspec.convert(fields, MemoryRecord)
+    except msgspec.ValidationError as error:
+        raise RecordError(_explain(str(error), fields)) from None
+    _check_values(record)
+    return record
+
+
+def _check_nesting(key: str, value: object, levels: int) -> None:
+    """Refuse what could be decoded here but not encoded deeper in the stack."""
+    if levels == 0:
+        raise RecordError(f"{key}: nested more than {MAX_NESTING} levels deep")
+    for member in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_nesting(key, member, levels - 1)
+
+
+def _check_values(record: MemoryRecord) -> None:
+    if not 0 < len(record.id) <= MAX_ID_CHARACTERS or _NOT_IN_AN_ID.search(record.id):
+        raise RecordError(
+            f"id: expected 1 to {MAX_ID_CHARACTERS} printable characters, got {_shown(record.id)}"
+        )
+    if not record.statement.strip():
+        raise RecordError(f"statement: expected some text, got {_shown(record.statement)}")
+    if record.scope.type == "project" and not (record.scope.project or "").strip():
+        raise RecordError("scope.project is missing: the record says that it belongs to one project")
+
+
+def _explain(message: str, fields: dict[str, Any]) -> str:
+    """msgspec's message, led by the field that it is about, and that field's value."""
+    for key in _REQUIRED_KEYS:
+        if fields.get(key) is None:
+            return f"{key} is missing"
+    where = _FIELD_IN_MESSAGE.search(message)
+    if where is None or where[1] not in fields:
+        return message
+    return f"{where[1]}: {message}, got {_shown(fields[where[1]])}"
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,119 @@
+"""Reading files that another program may be writing: whole versions only, and cheap checks for change."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+READ_ATTEMPTS = 5
+RETRY_SECONDS = 0.01
+# A file written again within its clock's step keeps its size and time: only an older one is known by them.
+# Two seconds is the coarsest step in use (FAT).
+SETTLED_NS = 2_000_000_000
+
+
+class Fingerprint(NamedTuple):
+    """What a file looked like when it was read. `settled`: size and time alone say whether it has changed since."""
+
+    size: int
+    mtime_ns: int
+    digest: bytes
+    settled: bool
+
+
+class FileVersion(NamedTuple):
+    """The bytes of one version of a file. Not `stable`: it changed at each attempt, so this may be half of one."""
+
+    data: bytes
+    fingerprint: Fingerprint
+    stable: bool
+
+
+def read_version(path: Path) -> FileVersion:
+    """Read a file; where it changes meanwhile, read it again.
+
+    :raises OSError: it is missing, may not be read, or is no regular file (opening a pipe would wait for ever).
+    """
+    for attempt in range(READ_ATTEMPTS):
+        if attempt:
+            time.sleep(RETRY_SECONDS * attempt)
+        before = _regular_stat(path)
+        data = path.read_bytes()
+        after = _regular_stat(path)
+        stable = _signature(before) == _signature(after) and len(data) == after.st_size
+        if stable:
+            break
+    digest = hashlib.sha256(data).digest()
+    return FileVersion(
+        data, Fingerprint(len(data), after.st_mtime_ns, digest, stable and _is_settled(after)), stable
+    )
+
+
+def refreshed(path: Path, known: Fingerprint) -> Fingerprint | None:
+    """The file's fingerprint now, if its content is still what `known` says; None if it changed or cannot be read."""
+    try:
+        now = path.stat()
+        if known.settled and (now.st_size, now.st_mtime_ns) == (known.size, known.mtime_ns):
+            return known
+        if now.st_size != known.size:
+            return None
+        current = read_version(path).fingerprint
+    except OSError:
+        return None
+    return current if current.digest == known.digest else None
+
+
+def without_bom(data: bytes) -> bytes:
+    """The bytes without a UTF-8 byte order mark, which Windows editors write."""
+    return data[3:] if data.startswith(b"\xef\xbb\xbf") else data
+
+
+class LiveFile(Generic[T]):
+    """A small file that is looked at on every turn: parsed again only when its size, time or inode changed."""
+
+    def __init__(self, path: Path, parse: Callable[[bytes], T]) -> None:
+        self._path = path
+        self._name = str(path)
+        self._parse = parse
+        self._known: tuple[tuple[int, int, int] | None, T] = (None, parse(b""))
+
+    def read(self) -> T:
+        """The parsed content; that of an empty file where the file is missing.
+
+        :raises OSError: it is there but cannot be read.
+        """
+        try:
+            now = os.stat(self._name)  # noqa: PTH116  (half the time of Path.stat, on every turn)
+        except (FileNotFoundError, NotADirectoryError):
+            return self._parse(b"")
+        signature, value = self._known
+        if signature == _signature(now):
+            return value
+        version = read_version(self._path)
+        value = self._parse(without_bom(version.data))
+        self._known = (_signature(now) if version.fingerprint.settled else None, value)
+        return value
+
+
+def _regular_stat(path: Path) -> os.stat_result:
+    result = path.stat()
+    if stat.S_ISDIR(result.st_mode):
+        raise IsADirectoryError("is a folder, not a file")
+    if not stat.S_ISREG(result.st_mode):
+        raise OSError("is not a regular file")
+    return result
+
+
+def _signature(result: os.stat_result) -> tuple[int, int, int]:
+    return result.st_mtime_ns, result.st_size, result.st_ino
+
+
+def _is_settled(result: os.stat_result) -> bool:
+    return time.time_ns() - result.st_mtime_ns > SETTLED_NS

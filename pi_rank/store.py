@@ -1,0 +1,299 @@
+"""The durable truth: one SQLite file of records, their search index and their vectors, in generations."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pi_rank.errors import StoreError, VectorError
+from pi_rank.files import Fingerprint
+from pi_rank.memory_root import MemoryRoot, RootContents
+from pi_rank.project import slug
+from pi_rank.records import decode_record, embedded_text
+from pi_rank.results import SyncReport
+from pi_rank.store_schema import connect, transaction, translated
+from pi_rank.store_sync import Analyzer, apply_contents, forget_records, last_report, write_fingerprints
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+VECTORS_PER_TRANSACTION = 256  # an interrupted embedding keeps all but the last of these
+
+
+class StoredRow(NamedTuple):
+    """A record in the store. `rowid` is never used again; `payload` decodes with `decode_record`."""
+
+    rowid: int
+    id: str
+    payload: bytes
+    tombstoned: bool
+    text_hash: bytes
+    terms: bytes
+
+
+class RowChanges(NamedTuple):
+    """What happened to the rows since a generation.
+
+    `complete`: `added` is every row there is, and what the reader held before is void. Otherwise `added` are the
+    new rows and `removed` the rowids gone since; a changed record is one of each. Both ascend.
+    """
+
+    generation: int
+    complete: bool
+    added: list[StoredRow]
+    removed: list[int]
+
+
+class StoreVersion(NamedTuple):
+    """Two numbers that only go up: of the records, and of the vectors (of any model)."""
+
+    generation: int
+    vectors: int
+
+
+class VectorRows(NamedTuple):
+    """Stored vectors, oldest first: float32[n, dimension]; row i belongs to the text with `text_hashes[i]`."""
+
+    last: int
+    text_hashes: list[bytes]
+    matrix: NDArray[np.float32]
+
+
+class _Line:
+    """One connection, and the lock that lets threads take turns on it."""
+
+    def __init__(self, path: Path, read_only: bool) -> None:
+        self.connection = connect(path, read_only=read_only)
+        self.lock = threading.Lock()
+
+
+class MemoryStore:
+    """The store of one memory root.
+
+    Threads may share it. It has three connections, so that neither a long sync nor a long read keeps a turn from
+    asking for the version. Other processes may read and write the same file: writes take turns, reads never wait.
+    """
+
+    def __init__(self, path: Path, read_only: bool) -> None:
+        self.path = path
+        self.read_only = read_only
+        self._writer = None if read_only else _Line(path, read_only=False)
+        self._reader = _Line(path, read_only=True)
+        self._pulse = _Line(path, read_only=True)
+
+    @classmethod
+    def open(cls, path: str | Path, *, read_only: bool = False) -> MemoryStore:
+        """Open the store, making it where there is none.
+
+        :raises StoreVersionError: the file is of another version of pi_rank, or another program's.
+        :raises StoreError: it cannot be opened or made, is damaged, or `read_only` and not there.
+        """
+        return cls(Path(path), read_only)
+
+    def close(self) -> None:
+        """Close the file. Closing twice is harmless."""
+        for line in (self._pulse, self._reader, self._writer):
+            if line is not None:
+                with line.lock:
+                    line.connection.close()
+
+    def __enter__(self) -> MemoryStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def uuid(self) -> str:
+        """The store's own name: caches made for another store's generation 7 are not for this one's."""
+        with self._reading() as connection:
+            return str(connection.execute("SELECT uuid FROM state").fetchone()[0])
+
+    @property
+    def generation(self) -> int:
+        """Goes up with each sync that changed something, by whichever process."""
+        return self.version().generation
+
+    def version(self) -> StoreVersion:
+        """The store's version now: a few microseconds, and never waits for a writer."""
+        query = "SELECT generation, (SELECT coalesce(max(seq), 0) FROM vectors) FROM state"
+        with self._pulse.lock, translated(self.path):
+            return StoreVersion._make(self._pulse.connection.execute(query).fetchone())
+
+    def sync(self, contents: RootContents, analyzer: Analyzer) -> SyncReport:
+        """Make the store hold what a reading of the memory files found, in one transaction.
+
+        :raises StoreError: it is read-only, of another root, or could not be written; then it is as it was.
+        """
+        with self._writing() as connection:
+            return apply_contents(connection, contents, analyzer)
+
+    def sync_root(self, root: MemoryRoot, analyzer: Analyzer) -> SyncReport:
+        """Sync with a root; where no file has changed since the last sync, nothing is decoded or written.
+
+        :raises MemoryRootError: the root is missing or cannot be read.
+        :raises StoreError: as `sync`.
+        """
+        known = self._fingerprints(root)
+        fresh = root.unchanged_since(known) if known else None
+        if fresh is None:
+            return self.sync(root.read(), analyzer)
+        if fresh != known:
+            with self._writing() as connection:
+                write_fingerprints(connection, fresh)
+        with self._reading() as connection:
+            return last_report(connection, self.generation)
+
+    def replace(self, contents: RootContents, analyzer: Analyzer) -> SyncReport:
+        """Forget all records and take in `contents`, in one transaction; vectors of texts still there stay.
+
+        :raises StoreError: it is read-only or could not be written; then it is as it was.
+        """
+        with self._writing() as connection:
+            forget_records(connection)
+            report = apply_contents(connection, contents, analyzer)
+            connection.execute("DELETE FROM vectors WHERE text_hash NOT IN (SELECT text_hash FROM records)")
+            return report
+
+    def rows(self, since: int = 0) -> RowChanges:
+        """Rows added and removed after generation `since` (0: all rows), as one version of the store has them."""
+        with self._reading() as connection:
+            generation, complete_from = connection.execute(
+                "SELECT generation, complete_from FROM state"
+            ).fetchone()
+            complete = not complete_from <= since <= generation or since == 0
+            added = connection.execute(_ALL_ROWS if complete else _NEW_ROWS, () if complete else (since,))
+            rows = [StoredRow(*row[:3], bool(row[3]), *row[4:]) for row in added]
+            removed = connection.execute(_REMOVED_ROWS, (since,)) if not complete else ()
+            return RowChanges(generation, complete, rows, [rowid for (rowid,) in removed])
+
+    def lexical_search(
+        self, fts_query: str, k: int, rowids: Sequence[int] | None = None
+    ) -> list[tuple[int, float]]:
+        """The best `k` rows of an FTS5 query as (rowid, BM25 score), best first; higher is better.
+
+        :param rowids: only these rows may be returned; None means all.
+        :raises StoreError: FTS5 does not understand the query.
+        """
+        if not fts_query or k <= 0:
+            return []
+        among = "" if rowids is None else "AND rowid IN (SELECT value FROM json_each(?))"
+        query = f"SELECT rowid, -rank FROM records_fts WHERE records_fts MATCH ? {among} ORDER BY rank, rowid LIMIT ?"
+        given = (fts_query, k) if rowids is None else (fts_query, f"[{','.join(map(str, rowids))}]", k)
+        with self._reading() as connection:
+            return connection.execute(query, given).fetchall()
+
+    def vectors(self, model_id: str, after: int = 0) -> VectorRows:
+        """The model's vectors stored after version number `after` (see `StoreVersion.vectors`)."""
+        import numpy as np
+
+        query = "SELECT seq, text_hash, vector FROM vectors WHERE model_id = ? AND seq > ? ORDER BY seq"
+        with self._reading() as connection:
+            found = connection.execute(query, (model_id, after)).fetchall()
+        flat = np.frombuffer(b"".join(row[2] for row in found), "<f4").astype(np.float32, copy=False)
+        last = found[-1][0] if found else after
+        return VectorRows(last, [row[1] for row in found], flat.reshape(len(found), -1 if found else 0))
+
+    def vector_counts(self) -> dict[str, int]:
+        """Model id → how many vectors of it are stored."""
+        with self._reading() as connection:
+            return dict(connection.execute("SELECT model_id, count(*) FROM vectors GROUP BY model_id"))
+
+    def missing_vectors(self, model_id: str) -> list[tuple[bytes, str]]:
+        """(text hash, text) of what the model has still to embed: each text of an active record, once."""
+        with self._reading() as connection:
+            payloads = connection.execute(_MISSING_VECTORS, (model_id,)).fetchall()
+        return [(text_hash, embedded_text(decode_record(payload))) for text_hash, payload, _ in payloads]
+
+    def put_vectors(self, model_id: str, text_hashes: Sequence[bytes], matrix: NDArray[np.float32]) -> None:
+        """Store a model's vectors, float32[n, dimension], in chunks that each are safe once written.
+
+        Vectors of texts that are no longer in memory are dropped, and one that is already there stays.
+
+        :raises VectorError: wrong dtype, shape or dimension, or a value that is not finite.
+        :raises StoreError: it could not be written; earlier chunks stay.
+        """
+        blobs = self._checked_blobs(model_id, text_hashes, matrix)
+        for start in range(0, len(blobs), VECTORS_PER_TRANSACTION):
+            chunk = slice(start, start + VECTORS_PER_TRANSACTION)
+            rows = [(model_id, *pair) for pair in zip(text_hashes[chunk], blobs[chunk], strict=True)]
+            with self._writing() as connection:
+                connection.executemany(_PUT_VECTOR, rows)
+
+    def drop_vectors(self, model_id: str) -> None:
+        """Forget a model's vectors, once another model's are complete."""
+        with self._writing() as connection:
+            connection.execute("DELETE FROM vectors WHERE model_id = ?", (model_id,))
+
+    def _checked_blobs(self, model_id: str, text_hashes: Sequence[bytes], matrix: Any) -> list[bytes]:  # noqa: ANN401
+        import numpy as np
+
+        if (
+            getattr(matrix, "dtype", None) != np.float32
+            or matrix.ndim != 2
+            or len(matrix) != len(text_hashes)
+        ):
+            got = f"{getattr(matrix, 'dtype', type(matrix))}{list(getattr(matrix, 'shape', ()))}"
+            raise VectorError(f"expected float32[{len(text_hashes)}, dimension], got {got}")
+        if not np.isfinite(matrix).all():
+            raise VectorError("a vector holds a value that is not finite")
+        with self._reading() as connection:
+            query = "SELECT length(vector) / 4 FROM vectors WHERE model_id = ? LIMIT 1"
+            known = connection.execute(query, (model_id,)).fetchone()
+        if known and len(matrix) and matrix.shape[1] != known[0]:
+            raise VectorError(f"{model_id} has {known[0]} dimensions in this store, got {matrix.shape[1]}")
+        return [row.tobytes() for row in matrix.astype("<f4", copy=False)]
+
+    def _fingerprints(self, root: MemoryRoot) -> dict[str, Fingerprint]:
+        """What the files looked like at the last sync with this root; nothing where it was another."""
+        with self._reading() as connection:
+            if connection.execute("SELECT root FROM state").fetchone()[0] != str(root.path.resolve()):
+                return {}
+            rows = connection.execute("SELECT file, size, mtime_ns, digest, settled FROM files").fetchall()
+        return {file: Fingerprint(size, mtime, digest, bool(ok)) for file, size, mtime, digest, ok in rows}
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._reader.lock, transaction(self._reader.connection, self.path, write=False):
+            yield self._reader.connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        if self._writer is None:
+            raise StoreError(f"the store {self.path} was opened to read only")
+        with self._writer.lock, transaction(self._writer.connection, self.path):
+            yield self._writer.connection
+
+
+_COLUMNS = "SELECT rowid, id, payload, tombstoned, text_hash, terms FROM records"
+_ALL_ROWS = f"{_COLUMNS} ORDER BY rowid"
+_NEW_ROWS = f"{_COLUMNS} INDEXED BY records_by_generation WHERE generation > ? ORDER BY rowid"
+_REMOVED_ROWS = (
+    "SELECT rowid FROM removed INDEXED BY removed_by_generation WHERE generation > ? ORDER BY rowid"
+)
+_MISSING_VECTORS = """
+    SELECT text_hash, payload, min(rowid) AS first FROM records
+    WHERE active AND text_hash NOT IN (SELECT text_hash FROM vectors WHERE model_id = ?)
+    GROUP BY text_hash ORDER BY first"""
+_PUT_VECTOR = """
+    INSERT INTO vectors (model_id, text_hash, vector)
+    SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM records WHERE text_hash = ?2)
+    ON CONFLICT DO NOTHING"""
+
+
+def default_store_path(root: Path) -> Path:
+    """Where the store of a memory root belongs: the user's cache folder, or PI_RANK_CACHE_DIR."""
+    import platformdirs
+
+    cache = os.environ.get("PI_RANK_CACHE_DIR")
+    folder = Path(cache).expanduser() if cache else Path(platformdirs.user_cache_dir("pi-rank"))
+    resolved = root.expanduser().resolve()
+    digest = hashlib.sha256(str(resolved).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return folder / "stores" / f"{slug(resolved.name)[:40]}-{digest}" / "store.sqlite3"

@@ -1,0 +1,197 @@
+"""The store's file: its tables, how it is opened and known as ours, and what SQLite's errors mean for a user."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pi_rank.errors import StoreError, StoreVersionError
+
+APPLICATION_ID = 0x50495231  # "PIR1", in the file's header: what `file` and SQLite tools show
+SCHEMA_VERSION = 1
+BUSY_SECONDS = 30.0
+REBUILD = "`pi-rank rebuild` makes a new store from the memory files"
+
+_SCHEMA = (
+    """CREATE TABLE state (
+        uuid TEXT NOT NULL,
+        generation INTEGER NOT NULL,      -- goes up with each sync that changed something
+        complete_from INTEGER NOT NULL,   -- `removed` is complete for readers of this generation or a later one
+        root TEXT NOT NULL,               -- the memory root this store is of; empty before the first sync
+        skipped TEXT NOT NULL,            -- JSON of the last sync's report
+        warnings TEXT NOT NULL
+    )""",
+    """CREATE TABLE files (
+        file TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, digest BLOB, settled INTEGER
+    ) WITHOUT ROWID""",
+    # AUTOINCREMENT: a row number is never used again, so that a removed row cannot be taken for a new one.
+    """CREATE TABLE records (
+        rowid INTEGER PRIMARY KEY AUTOINCREMENT,
+        generation INTEGER NOT NULL,
+        id TEXT NOT NULL UNIQUE,
+        file TEXT NOT NULL,
+        line INTEGER NOT NULL,
+        content_hash BLOB NOT NULL,
+        text_hash BLOB NOT NULL,
+        tombstoned INTEGER NOT NULL,
+        active INTEGER NOT NULL,
+        payload BLOB NOT NULL,
+        terms BLOB NOT NULL
+    )""",
+    "CREATE INDEX records_by_generation ON records (generation)",
+    "CREATE INDEX records_by_text ON records (text_hash)",
+    "CREATE TABLE removed (rowid INTEGER PRIMARY KEY, generation INTEGER NOT NULL)",
+    "CREATE INDEX removed_by_generation ON removed (generation)",
+    "CREATE TABLE tombstones (id TEXT PRIMARY KEY) WITHOUT ROWID",
+    "CREATE VIRTUAL TABLE records_fts USING fts5(statement, tags, tokenize = 'porter unicode61')",
+    """CREATE TABLE vectors (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        model_id TEXT NOT NULL,
+        text_hash BLOB NOT NULL,
+        vector BLOB NOT NULL,             -- float32, little-endian
+        UNIQUE (model_id, text_hash)
+    )""",
+)
+
+
+def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    """A connection to the store at `path`, made on first use unless `read_only`.
+
+    :raises StoreVersionError: the file is of another schema version, or is another program's.
+    :raises StoreError: it cannot be opened or made.
+    """
+    with translated(path):
+        if read_only:
+            return _connect_read_only(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"the store's folder {path.parent} cannot be made ({error.strerror}); "
+                "name another with --store or PI_RANK_CACHE_DIR"
+            ) from error
+        connection = _open(str(path))
+        try:
+            if not _is_ours(connection, path):
+                _use_wal(connection)
+                _create(connection, path)
+            _use_wal(connection)
+            connection.execute(
+                "PRAGMA synchronous = NORMAL"
+            )  # a power cut may cost the last sync, never a half one
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, path: Path, *, write: bool = True) -> Iterator[None]:
+    """All or nothing; a write waits its turn behind other processes' writes, a read sees one version throughout."""
+    with translated(path):
+        connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:  # SQLite has already rolled back where the disk is full
+                connection.execute("ROLLBACK")
+            raise
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """SQLite's errors as a StoreError that says what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"the store {path} {_meaning(str(error))}") from error
+
+
+def _meaning(message: str) -> str:
+    if "not a database" in message or "malformed" in message:
+        return f"is damaged ({message}); {REBUILD}"
+    if "full" in message or "I/O error" in message:
+        return f"could not be written ({message}) and is as it was; make room on the disk and sync again"
+    if "readonly" in message:
+        return "may not be written to; name another with --store or PI_RANK_CACHE_DIR"
+    if "locked" in message:
+        return f"has been in use by another process for {BUSY_SECONDS:.0f} seconds; try again"
+    if "unable to open" in message:
+        return f"cannot be opened ({message}); name another with --store or PI_RANK_CACHE_DIR"
+    return f"failed ({message}); {REBUILD}"
+
+
+def _open(name: str, *, uri: bool = False) -> sqlite3.Connection:
+    # isolation_level None: transactions begin and end where this package says so, and nowhere else
+    return sqlite3.connect(name, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=uri)
+
+
+def _connect_read_only(path: Path) -> sqlite3.Connection:
+    if not path.is_file():
+        raise StoreError(f"there is no store at {path}; `pi-rank sync` makes one")
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    connection = _open(uri, uri=True)
+    try:
+        ours = _is_ours(connection, path)
+    except sqlite3.OperationalError:
+        connection.close()
+        if path.with_name(f"{path.name}-wal").exists():
+            raise
+        # Nobody is writing and the folder does not let us make WAL's shared memory: read the bare file.
+        connection = _open(f"{uri}&immutable=1", uri=True)
+        ours = _is_ours(connection, path)
+    if not ours:
+        raise StoreError(f"there is nothing in the store {path}; `pi-rank sync` fills it")
+    return connection
+
+
+def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
+    """True for a store of this version, False for an empty file. Changes nothing, for the file may be another's."""
+    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application_id == APPLICATION_ID:
+        if version != SCHEMA_VERSION:
+            raise StoreVersionError(
+                f"the store {path} has schema version {version}, this pi_rank reads {SCHEMA_VERSION}; {REBUILD}"
+            )
+        return True
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if application_id or version or tables:
+        raise StoreVersionError(
+            f"{path} is another program's SQLite file and is left alone; name another store with --store, "
+            "in which `pi-rank rebuild` can work"
+        )
+    return False
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch to WAL. The switch does not wait for other processes by itself, so wait for it here."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(0.005)
+
+
+def _create(connection: sqlite3.Connection, path: Path) -> None:
+    with transaction(connection, path):
+        if _is_ours(connection, path):
+            return  # another process was first
+        for statement in _SCHEMA:
+            connection.execute(statement)
+        connection.execute(
+            "INSERT INTO state VALUES (?, 0, 0, '', '[]', '[]')",
+            (str(uuid.UUID(bytes=os.urandom(16), version=4)),),
+        )
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
