@@ -1,0 +1,84 @@
+"""A page of sections under one byte budget: what comes first is written first, what is left out is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from pi_rank.block.budget import byte_length, fit_lines, more_line
+from pi_rank.block.lines import Line
+
+TITLE = "# Persistent Intelligence Context\n"
+
+
+class Block(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished block and what it shows.
+
+    `hard_rules`, `selected` and `contested` are the ids of the records whose lines are in `markdown`, in its
+    order. `omitted` counts, per section, the lines that had no room. `bytes` is the length in UTF-8.
+    """
+
+    markdown: str = ""
+    hard_rules: tuple[str, ...] = ()
+    selected: tuple[str, ...] = ()
+    contested: tuple[str, ...] = ()
+    omitted: dict[str, int] = {}
+    bytes: int = 0
+
+
+class Page:
+    """Sections in the order they are added, within `max_bytes` bytes of UTF-8 in all.
+
+    `offered` counts the lines that were to be shown, `unsaid` those of sections left out whole: the line that
+    says so at the end comes on top of `max_bytes` (see `closing_bytes`).
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.omitted: dict[str, int] = {}
+        self.unsaid = 0
+        self.offered = 0
+        self._texts = [TITLE]
+        self._left = max_bytes - byte_length(TITLE)
+
+    def add(
+        self,
+        name: str,
+        heading: str,
+        lines: Sequence[Line],
+        *,
+        cap: int | None = None,
+        preface: str = "",
+        from_end: bool = False,
+    ) -> int:
+        """Write `## heading`, the preface and the lines that fit; return how many of the lines are shown.
+
+        `cap` bounds the section in bytes, heading and preface included, the blank line above it not. A section
+        without lines is left out; so is one with no room for any, and its lines are then `unsaid`.
+        """
+        if not lines:
+            return 0
+        self.offered += len(lines)
+        head = f"## {heading}\n{preface}"
+        room = self._left - 1 if cap is None else min(cap, self._left - 1)
+        fitted = fit_lines(lines, room - byte_length(head), from_end=from_end)
+        if fitted.shown < len(lines):
+            self.omitted[name] = len(lines) - fitted.shown
+        if fitted.shown == 0:
+            self.unsaid += len(lines)
+            return 0
+        self._texts += ("\n", head, fitted.text)
+        self._left -= 1 + byte_length(head) + fitted.size
+        return fitted.shown
+
+    def markdown(self) -> str:
+        """The page; empty where no section had a line to show. Sections left out whole are said at the end."""
+        if len(self._texts) == 1:
+            return ""
+        closing = f"\n{more_line(self.unsaid)}" if self.unsaid else ""
+        return "".join(self._texts) + closing
+
+
+def closing_bytes(count: int) -> int:
+    """Most room that `Page.markdown` takes at its end to say that up to `count` lines were left out whole."""
+    return 1 + byte_length(more_line(count))
