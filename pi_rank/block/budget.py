@@ -9,6 +9,9 @@ from pi_rank.block.graphemes import prefix_within, suffix_within
 from pi_rank.block.lines import Line
 
 CUT = "…"
+SHARED_ROOM = 1_000
+"""Bytes from which a section has room for others beside a line that would fill it alone."""
+
 _CUT_BYTES = len(CUT.encode())
 
 
@@ -34,7 +37,7 @@ def fit_lines(lines: Sequence[Line], budget: int, *, from_end: bool = False) -> 
     """The first lines that fit into `budget` bytes, or the last where `from_end`, and a mark for the others.
 
     Lines stay whole, except one too long for the whole budget: it is cut inside, between characters and after
-    its label, and gets half of the budget where other lines wait behind it.
+    its label, and gets half of the budget where other lines wait and there is room to share.
     """
     texts = [f"{label}{text}\n" for label, text in lines]
     whole = "".join(texts)
@@ -47,7 +50,7 @@ def fit_lines(lines: Sequence[Line], budget: int, *, from_end: bool = False) -> 
 def _fit_some(lines: Sequence[Line], texts: list[str], budget: int, from_end: bool) -> Fitted:
     total = len(lines)
     room = budget - (byte_length(more_line(total)) if total > 1 else 0)
-    longest = room if total == 1 else room // 2
+    longest = room if total == 1 or room < SHARED_ROOM else room // 2
     left, shown = room, []
     for index in reversed(range(total)) if from_end else range(total):
         text = texts[index]

@@ -25,7 +25,7 @@ class Digest(NamedTuple):
 
 @lru_cache(maxsize=8)
 def daily_digest(log: str) -> Digest:
-    """Sessions that ended; then headings, list lines and lines tagged `#decision` or `#key`, else all the text."""
+    """Sessions that ended; then headings, list lines, `#decision` and `#key` lines, or else all the text."""
     kept = [stripped for line in log.splitlines() if (stripped := line.strip())]
     rest = [line for line in kept if not _SESSION_END.match(line)]
     sessions = len(kept) - len(rest)

@@ -74,7 +74,7 @@ def _run_of_indicators(text: str, end: int) -> int:
 
 
 def _same_syllable(before: str, after: str) -> bool:
-    """Conjoining jamo: leading + leading, vowel or syllable; vowel + vowel or trailing; trailing + trailing."""
+    """Conjoining jamo: leading, then leading, vowel or syllable; vowel, then vowel or trailing; trailing."""
     first, second = _jamo_kind(before), _jamo_kind(after)
     if first == "L":
         return second in ("L", "V", "LV", "LVT")

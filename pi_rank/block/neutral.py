@@ -1,7 +1,7 @@
 """Text that others wrote, made safe to stand inside one line of the block.
 
-Nothing that a record, a log or a session says may end its line, start a heading, a code fence or a comment, turn
-the reading direction, or carry text that a reader cannot see.
+Nothing that a record, a log or a session says may end its line, start a heading, a code fence or a comment,
+turn the reading direction, or carry text that a reader cannot see.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import lru_cache
 
 MAX_CHARS = 20_000
 """Longer text is cut before it is looked at: no section could show more."""
+MAX_NAME_CHARS = 100
 
 _REPLACEMENT = "\ufffd"
 _BREAKS = "\n\r\t\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
@@ -26,7 +27,8 @@ _JOINERS = "\u200c\u200d"
 _ANGLES_OPEN, _ANGLES_CLOSE = "<＜﹤", ">＞﹥"
 
 _SUSPECT = re.compile(
-    f"[{_BREAKS}{_CONTROLS}{_INVISIBLE}{_SELECTORS}{_JOINERS}#{_ANGLES_OPEN}{_ANGLES_CLOSE}]|``|~~|  |^\\s|\\s$"
+    f"[{_BREAKS}{_CONTROLS}{_INVISIBLE}{_SELECTORS}{_JOINERS}#{_ANGLES_OPEN}{_ANGLES_CLOSE}]"
+    "|`\\s?`|~\\s?~|  |^\\s|\\s$"
 )
 _CONTROL = re.compile(f"[{_CONTROLS}]")
 _HIDDEN = re.compile(f"[{_INVISIBLE}]+")
@@ -64,11 +66,11 @@ def neutralise(text: str) -> str:
 
 
 def neutralise_name(text: str) -> str:
-    """An id or a project: neutralised, without the blanks and brackets that end a name in the block."""
-    safe = neutralise(text)
-    if safe.isidentifier():
-        return safe
-    return re.sub(r"\s+", "_", safe).replace("[", "(").replace("]", ")")
+    """An id or a project: neutralised, short, and without the blanks and brackets that end a name in the block."""
+    if text.isidentifier() and len(text) <= MAX_NAME_CHARS and text.isascii():
+        return text
+    safe = re.sub(r"\s+", "_", neutralise(text)).replace("[", "(").replace("]", ")")
+    return safe if len(safe) <= MAX_NAME_CHARS else safe[: MAX_NAME_CHARS - 1] + "…"
 
 
 def neutralise_note(line: str) -> str:

@@ -1,4 +1,4 @@
-"""A page of sections under one byte budget: what comes first is written first, what is left out is counted."""
+"""A page of sections under one byte budget: later sections give way first, what is left out is counted."""
 
 from __future__ import annotations
 
@@ -53,17 +53,21 @@ class Page:
     ) -> int:
         """Write `## heading`, the preface and the lines that fit; return how many of the lines are shown.
 
-        `cap` bounds the section in bytes, heading and preface included, the blank line above it not. A section
-        without lines is left out; so is one with no room for any, and its lines are then `unsaid`.
+        `cap` bounds the section in bytes, heading and preface included, the blank line above it not. A
+        section without lines is left out. One that meets the end of the page is the last: the lines of those
+        after it, and its own where not one is shown, are `unsaid`.
         """
         if not lines:
             return 0
         self.offered += len(lines)
         head = f"## {heading}\n{preface}"
-        room = self._left - 1 if cap is None else min(cap, self._left - 1)
-        fitted = fit_lines(lines, room - byte_length(head), from_end=from_end)
+        room = self._left - 1
+        within = room if cap is None else min(cap, room)
+        fitted = fit_lines(lines, within - byte_length(head), from_end=from_end)
         if fitted.shown < len(lines):
             self.omitted[name] = len(lines) - fitted.shown
+            if within == room:
+                self._left = 0
         if fitted.shown == 0:
             self.unsaid += len(lines)
             return 0
@@ -72,7 +76,7 @@ class Page:
         return fitted.shown
 
     def markdown(self) -> str:
-        """The page; empty where no section had a line to show. Sections left out whole are said at the end."""
+        """The page, its end saying how much was left out whole; empty where no section had a line to show."""
         if len(self._texts) == 1:
             return ""
         closing = f"\n{more_line(self.unsaid)}" if self.unsaid else ""

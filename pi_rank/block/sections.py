@@ -27,9 +27,9 @@ CONTESTED_WARNING = "<!-- Warning: these records have open conflicts. Review bef
 class BlockParts(msgspec.Struct, frozen=True, kw_only=True):
     """What a block is made of, each in the order to show it.
 
-    `hard_rules`, `selected` and `contested` are already filtered and ranked. `scratchpad` and `daily_log` are the
-    files' text. `sessions` holds (project, summary). `today` dates the log and the ages: a datetime, or a date in
-    UTC. The block of injection mode `policy_only` is made of `hard_rules` alone.
+    `hard_rules`, `selected` and `contested` are already filtered and ranked. `scratchpad` and `daily_log` are
+    the files' text. `sessions` holds (project, summary). `today` dates the log and the ages: a datetime, or a
+    date in UTC. The block of injection mode `policy_only` is made of `hard_rules` alone.
     """
 
     today: date
@@ -42,7 +42,7 @@ class BlockParts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_block(parts: BlockParts, *, max_bytes: int = MAX_BLOCK_BYTES) -> Block:
-    """The block of one turn, at most `max_bytes` bytes of UTF-8, everything counted; empty with nothing to show.
+    """The block of one turn: at most `max_bytes` bytes of UTF-8 in all; empty with nothing to show.
 
     :raises ConfigError: if `max_bytes` is negative.
     """

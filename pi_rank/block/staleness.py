@@ -36,8 +36,8 @@ def staleness_mark(updated_at: str | None, now: float) -> str:
 def utc_seconds(today: date) -> float:
     """The moment that ages are counted to, in seconds since 1970.
 
-    A datetime is taken as it is, in UTC where it names no zone. A bare date stands for its last second, so that
-    ages become differences of UTC calendar days.
+    A datetime is taken as it is, in UTC where it names no zone. A bare date stands for its last second, so
+    that ages become differences of UTC calendar days.
     """
     if isinstance(today, datetime):
         moment = today if today.tzinfo else today.replace(tzinfo=timezone.utc)

@@ -11,27 +11,26 @@ MIN_CHARACTERS = 4
 MIN_CJK_CHARACTERS = 2
 SESSION_COLUMNS = 40
 
-# Whole prompts that answer or close and ask for nothing, case, commas and closing marks aside, in the languages
-# most spoken by people who write code. Phrases that go on ("okay then", "no problem") are left out on purpose: a
-# block too many costs bytes, one too few costs the answer.
+# Whole prompts that answer or close and ask for nothing, case, commas and closing marks aside, in languages that
+# many who write code speak. Phrases that go on ("okay then", "no problem") are left out on purpose: a block too
+# many costs bytes, one too few costs the answer.
 ACKNOWLEDGEMENTS = frozenset(
     phrase.strip()
-    for phrase in """
-    ok, okay, k, ok thanks, yes, yeah, yep, yup, yes please, no, nah, sure, nope, right, correct, exactly, true, false, thanks, thank you, thx, ty, many thanks, cheers
-    sounds good, looks good, all good, good, fine, great, perfect, nice, cool, awesome, excellent, lgtm, got it
-    done, continue, go on, go ahead, carry on, proceed, next, understood, makes sense, agreed, i see, will do
-    好, 好的, 是, 是的, 对, 对的, 行, 可以, 不, 不是, 嗯, 嗯嗯, 谢谢, 谢谢你, 多谢, 明白, 明白了, 知道了, 收到, 没问题, 继续, 完成
-    謝謝, 多謝, 對的, 沒問題, 繼續
-    はい, いいえ, うん, 了解, 了解です, 了解しました, ありがとう, ありがとうございます, わかりました, 続けて, いいね, なるほど, 完了
-    네, 예, 아니요, 응, 좋아, 좋아요, 감사합니다, 고마워, 고마워요, 알겠습니다, 알겠어요, 계속, 완료
-    да, нет, ок, хорошо, спасибо, понятно, понял, поняла, ладно, верно, точно, готово, отлично, продолжай, дальше
-    sí, si, gracias, vale, claro, perfecto, entendido, listo, de acuerdo, continúa, sigue
-    sim, não, obrigado, obrigada, valeu, certo, perfeito, entendi, beleza, pronto
-    oui, non, merci, d'accord, parfait, compris, entendu, bien reçu, oui merci, continue, c'est bon
-    ja, nein, danke, genau, richtig, passt, perfekt, verstanden, alles klar, weiter, fertig, danke schön
-    sì, grazie, va bene, perfetto, capito, fatto, d'accordo, continua
-    """.replace("\n", ",").split(",")
-    if phrase.strip()
+    for line in """
+    ok, okay, ok thanks, yes, yeah, yep, yup, yes please, no, nah, nope, sure, right, correct, exactly, agreed
+    true, false, thanks, thank you, thx, ty, cheers, sounds good, looks good, all good, good, fine, great
+    perfect, nice, cool, lgtm, got it, understood, makes sense, done, next, continue, go on, go ahead, proceed
+    好的, 是的, 对的, 可以, 嗯嗯, 谢谢, 多谢, 明白, 明白了, 知道了, 收到, 没问题, 继续, 謝謝, 繼續
+    はい, いいえ, うん, 了解, 了解です, ありがとう, ありがとうございます, わかりました, 続けて, いいね
+    네, 아니요, 좋아, 좋아요, 감사합니다, 고마워, 고마워요, 알겠습니다, 계속
+    да, нет, ок, хорошо, спасибо, понятно, понял, поняла, ладно, верно, готово, отлично, продолжай
+    sí, si, gracias, vale, claro, perfecto, entendido, listo, de acuerdo, continúa
+    sim, não, obrigado, obrigada, certo, perfeito, entendi, beleza
+    oui, non, merci, d'accord, parfait, compris, entendu, c'est bon
+    ja, nein, danke, genau, richtig, passt, perfekt, verstanden, alles klar, weiter, fertig
+    sì, grazie, va bene, perfetto, capito, fatto
+    """.strip().splitlines()
+    for phrase in line.split(",")
 )
 
 _SLASH_COMMAND = re.compile(r"/[\w:.-]*(?:\s|$)")
@@ -48,8 +47,8 @@ _WORK = re.compile(
 def is_trivial(prompt: str) -> bool:
     """Whether `prompt` is too short to ask anything, a slash command, an acknowledgement, or emoji only.
 
-    Fewer than four characters are too short, counted as a reader counts them; two are enough in the scripts that
-    write a word with one (Han, kana, Hangul).
+    Fewer than four characters are too short, counted as a reader counts them; two are enough in the scripts
+    that write a word with one (Han, kana, Hangul).
     """
     text = prompt.strip()
     if _SLASH_COMMAND.match(text):
@@ -75,7 +74,7 @@ def wants_sessions(prompt: str) -> bool:
 
 
 def _without_marks(text: str) -> str:
-    """Folded case and width, single blanks, no commas, without emoji at either end or punctuation around the words."""
+    """Case and width folded, single blanks, no commas, no emoji at an end, no opening or closing marks."""
     folded = " ".join(unicodedata.normalize("NFKC", text).casefold().translate(_SPELLING).split())
     end = len(folded)
     while end and _is_mark(folded[end - 1]):

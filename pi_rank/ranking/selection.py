@@ -19,7 +19,7 @@ _L1 = 1
 
 
 def is_hard_rule(record: MemoryRecord) -> bool:
-    """Whether `record` is shown as a rule whatever the prompt: active, L2, sure enough, and of a hard type."""
+    """Whether `record` is shown as a rule whatever is asked: active, L2, sure enough, and of a hard type."""
     return (
         record.rule_type in HARD_RULE_TYPES
         and record.layer == "L2"
