@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-MAX_CHARS = 20_000
-"""Longer text is cut before it is looked at: no section could show more."""
+MAX_CHARS = 6_000
+"""Longer text is cut before it is looked at: no section has room for more bytes than this."""
 MAX_NAME_CHARS = 100
 
 _REPLACEMENT = "\ufffd"
@@ -49,24 +49,17 @@ _LOOKS_SAFE = str.maketrans(
 )
 
 
-@lru_cache(maxsize=8_192)
 def neutralise(text: str) -> str:
     """`text` as one visible line of valid UTF-8.
 
     Line breaks become a space, control characters and lone surrogates U+FFFD, invisible characters nothing.
     Heading marks become full-width, fences (``` ~~~ <<< >>> and comments) look-alikes that open nothing.
     """
-    if len(text) > MAX_CHARS:
-        text = text[:MAX_CHARS] + "…"
-    if _SUSPECT.search(text) is None:
-        return text
-    text = _without_hidden(_CONTROL.sub(_REPLACEMENT, text))
-    text = _HEADING.sub(_made_safe, text)
-    return _FENCE.sub(_made_safe, _BREAK.sub(" ", text)).strip()
+    return _neutral_line(text if len(text) <= MAX_CHARS else text[:MAX_CHARS] + "…")
 
 
 def neutralise_name(text: str) -> str:
-    """An id or a project: neutralised, short, and without the blanks and brackets that end a name in the block."""
+    """An id or a project: neutralised, short, without the blanks and brackets that would end it."""
     if text.isidentifier() and len(text) <= MAX_NAME_CHARS and text.isascii():
         return text
     safe = re.sub(r"\s+", "_", neutralise(text)).replace("[", "(").replace("]", ")")
@@ -84,6 +77,15 @@ def neutralise_note(line: str) -> str:
         return f"{heading[1]:#<3} {neutralise(heading[2])}".rstrip()
     safe = neutralise(stripped)
     return f"\\{safe}" if re.fullmatch(r"=+|-+", safe) else safe
+
+
+@lru_cache(maxsize=4_096)
+def _neutral_line(text: str) -> str:
+    if _SUSPECT.search(text) is None:
+        return text
+    text = _without_hidden(_CONTROL.sub(_REPLACEMENT, text))
+    text = _HEADING.sub(_made_safe, text)
+    return _FENCE.sub(_made_safe, _BREAK.sub(" ", text)).strip()
 
 
 def _without_hidden(text: str) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from pi_rank.block.budget import byte_length, fit_lines, more_line
 from pi_rank.block.lines import Line
+from pi_rank.errors import ConfigError
+
+Shown = TypeVar("Shown")
 
 TITLE = "# Persistent Intelligence Context\n"
 
@@ -31,7 +35,7 @@ class Page:
     """Sections in the order they are added, within `max_bytes` bytes of UTF-8 in all.
 
     `offered` counts the lines that were to be shown, `unsaid` those of sections left out whole: the line that
-    says so at the end comes on top of `max_bytes` (see `closing_bytes`).
+    says so at the end comes on top of `max_bytes` (see `fill_page`).
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -83,6 +87,20 @@ class Page:
         return "".join(self._texts) + closing
 
 
-def closing_bytes(count: int) -> int:
-    """Most room that `Page.markdown` takes at its end to say that up to `count` lines were left out whole."""
-    return 1 + byte_length(more_line(count))
+def fill_page(write: Callable[[Page], Shown], max_bytes: int) -> tuple[str, Page, Shown]:
+    """The text of a page of at most `max_bytes` bytes, the page, and what `write` says that it shows.
+
+    `write` adds the sections. Where one has no room at all, it writes again, on a page that keeps room to say
+    so.
+
+    :raises ConfigError: if `max_bytes` is negative.
+    """
+    if max_bytes < 0:
+        raise ConfigError(f"max_bytes is {max_bytes}; a block needs 0 or more bytes (PI's default is 14000)")
+    page = Page(max_bytes)
+    shown = write(page)
+    if page.unsaid:
+        closing = 1 + byte_length(more_line(page.offered))
+        page = Page(max_bytes - closing)
+        shown = write(page)
+    return page.markdown(), page, shown

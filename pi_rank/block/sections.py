@@ -9,9 +9,8 @@ import msgspec
 
 from pi_rank.block.digest import daily_digest, open_items
 from pi_rank.block.lines import Line, contested_line, hard_rule_line, record_line, session_line
-from pi_rank.block.page import Block, Page, closing_bytes
+from pi_rank.block.page import Block, Page, fill_page
 from pi_rank.block.staleness import utc_date, utc_seconds
-from pi_rank.errors import ConfigError
 from pi_rank.records import MemoryRecord
 
 MAX_BLOCK_BYTES = 14_000
@@ -46,15 +45,7 @@ def build_block(parts: BlockParts, *, max_bytes: int = MAX_BLOCK_BYTES) -> Block
 
     :raises ConfigError: if `max_bytes` is negative.
     """
-    if max_bytes < 0:
-        raise ConfigError(f"max_bytes is {max_bytes}; a block needs 0 or more bytes (PI's default is 14000)")
-    page = Page(max_bytes)
-    shown = _write(page, parts)
-    if page.unsaid:
-        # Some section had no room at all: write again with room kept to say so.
-        page = Page(max_bytes - closing_bytes(page.offered))
-        shown = _write(page, parts)
-    markdown = page.markdown()
+    markdown, page, shown = fill_page(lambda page: _write(page, parts), max_bytes)
     return Block(markdown=markdown, omitted=page.omitted, bytes=len(markdown.encode()), **shown)
 
 

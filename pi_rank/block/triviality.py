@@ -11,9 +11,9 @@ MIN_CHARACTERS = 4
 MIN_CJK_CHARACTERS = 2
 SESSION_COLUMNS = 40
 
-# Whole prompts that answer or close and ask for nothing, case, commas and closing marks aside, in languages that
-# many who write code speak. Phrases that go on ("okay then", "no problem") are left out on purpose: a block too
-# many costs bytes, one too few costs the answer.
+# Whole prompts that answer or close and ask for nothing, case, commas and closing marks aside, in languages
+# that many who write code speak. Phrases that go on ("okay then", "no problem") are left out on purpose: a
+# block too many costs bytes, one too few costs the answer.
 ACKNOWLEDGEMENTS = frozenset(
     phrase.strip()
     for line in """
