@@ -1,0 +1,77 @@
+"""The lines of the block: one record, note or session each, in PI's format."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
+from typing import NamedTuple
+
+from pi_rank.block.graphemes import prefix_within
+from pi_rank.block.neutral import neutralise, neutralise_name, neutralise_note
+from pi_rank.block.staleness import staleness_mark
+from pi_rank.records import MemoryRecord
+
+MAX_SESSION_BYTES = 240
+
+_HARD_RULE_LABELS = {
+    "avoid_pattern": "⚠️ AVOID",
+    "prefer_pattern": "✓ PREFER",
+    "convention": "📌 CONVENTION",
+    "correction": "📌 RULE",
+}
+_CENT = Decimal("0.01")
+
+
+class Line(NamedTuple):
+    """One line without its newline; a cut may fall only after `label`, which says what the line is."""
+
+    label: str
+    text: str
+
+
+@lru_cache(maxsize=4_096)
+def format_confidence(confidence: float) -> str:
+    """Two decimals, halves up on the number as it was written: 0.125 is 0.13 and 0.995 is 1.00."""
+    return str(Decimal(repr(confidence)).quantize(_CENT, ROUND_HALF_UP))
+
+
+def record_line(record: MemoryRecord, now: float) -> Line:
+    """`- mem_abc [L2, conf 0.94] …`, with staleness and rule type inside the bracket where there are any."""
+    stale = staleness_mark(record.updated_at, now)
+    rule = f" [{record.rule_type}]" if record.rule_type else ""
+    confidence = format_confidence(record.confidence)
+    label = f"- {neutralise_name(record.id)} [{record.layer}, conf {confidence}{stale}{rule}] "
+    return Line(label, neutralise(record.statement))
+
+
+def hard_rule_line(record: MemoryRecord) -> Line:
+    """`⚠️ AVOID: [conf 0.92] …` and its three sisters.
+
+    :raises KeyError: if the record's rule type is none of the hard ones.
+    """
+    label = _HARD_RULE_LABELS[record.rule_type or ""]
+    return Line(f"{label}: [conf {format_confidence(record.confidence)}] ", neutralise(record.statement))
+
+
+def contested_line(record: MemoryRecord) -> Line:
+    """`⚠️ CONTESTED: [mem_xyz, conf 0.88] …`."""
+    label = f"⚠️ CONTESTED: [{neutralise_name(record.id)}, conf {format_confidence(record.confidence)}] "
+    return Line(label, neutralise(record.statement))
+
+
+def session_line(project: str, text: str) -> Line:
+    """`- [project] summary`, the summary cut to `MAX_SESSION_BYTES` with `…`."""
+    summary = neutralise(text)
+    if len(summary.encode()) > MAX_SESSION_BYTES:
+        summary = prefix_within(summary, MAX_SESSION_BYTES - len("…".encode())).rstrip() + "…"
+    return Line(f"- [{neutralise_name(project)}] ", summary)
+
+
+def note_line(text: str) -> Line:
+    """One line of the daily log; any part of it may be cut off."""
+    return Line("", neutralise_note(text))
+
+
+def open_item_line(text: str) -> Line:
+    """`- [ ] …`: something still to do."""
+    return Line("- [ ] ", neutralise(text))

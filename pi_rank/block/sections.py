@@ -1,0 +1,82 @@
+"""The block's sections, in PI's order and format, within their caps and one budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+import msgspec
+
+from pi_rank.block.digest import daily_digest, open_items
+from pi_rank.block.lines import Line, contested_line, hard_rule_line, record_line, session_line
+from pi_rank.block.page import Block, Page, fill_page
+from pi_rank.block.staleness import utc_date, utc_seconds
+from pi_rank.records import MemoryRecord
+
+MAX_BLOCK_BYTES = 14_000
+HARD_RULES_BYTES = 2_000
+SELECTED_BYTES = 6_000
+SCRATCHPAD_BYTES = 800
+CONTESTED_BYTES = 800
+DAILY_LOG_BYTES = 3_000
+
+CONTESTED_WARNING = "<!-- Warning: these records have open conflicts. Review before relying on them. -->\n"
+
+
+class BlockParts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a block is made of, each in the order to show it.
+
+    `hard_rules`, `selected` and `contested` are already filtered and ranked. `scratchpad` and `daily_log` are
+    the files' text. `sessions` holds (project, summary). `today` dates the log and the ages: a datetime, or a
+    date in UTC. The block of injection mode `policy_only` is made of `hard_rules` alone.
+    """
+
+    today: date
+    hard_rules: Sequence[MemoryRecord] = ()
+    selected: Sequence[MemoryRecord] = ()
+    scratchpad: str = ""
+    contested: Sequence[MemoryRecord] = ()
+    daily_log: str = ""
+    sessions: Sequence[tuple[str, str]] = ()
+
+
+def build_block(parts: BlockParts, *, max_bytes: int = MAX_BLOCK_BYTES) -> Block:
+    """The block of one turn: at most `max_bytes` bytes of UTF-8 in all; empty with nothing to show.
+
+    :raises ConfigError: if `max_bytes` is negative.
+    """
+    markdown, page, shown = fill_page(lambda page: _write(page, parts), max_bytes)
+    return Block(markdown=markdown, omitted=page.omitted, bytes=len(markdown.encode()), **shown)
+
+
+def _write(page: Page, parts: BlockParts) -> dict[str, tuple[str, ...]]:
+    now = utc_seconds(parts.today)
+    rules = [hard_rule_line(record) for record in parts.hard_rules]
+    count = page.add("hard_rules", "Hard Rules", rules, cap=HARD_RULES_BYTES)
+    hard_rules = tuple(record.id for record in parts.hard_rules[:count])
+
+    rest = [record for record in parts.selected if record.id not in hard_rules]
+    lines = [record_line(record, now) for record in rest]
+    count = page.add("selected", "Selected Memory", lines, cap=SELECTED_BYTES)
+    selected = tuple(record.id for record in rest[:count])
+
+    page.add("scratchpad", "Scratchpad", open_items(parts.scratchpad), cap=SCRATCHPAD_BYTES)
+    lines = [contested_line(record) for record in parts.contested]
+    count = page.add("contested", "Contested Memory", lines, cap=CONTESTED_BYTES, preface=CONTESTED_WARNING)
+    contested = tuple(record.id for record in parts.contested[:count])
+
+    _add_daily_log(page, parts)
+    sessions = [session_line(project, text) for project, text in parts.sessions if text.strip()]
+    page.add("sessions", "Today's Sessions", sessions)
+    return {"hard_rules": hard_rules, "selected": selected, "contested": contested}
+
+
+def _add_daily_log(page: Page, parts: BlockParts) -> None:
+    digest = daily_digest(parts.daily_log)
+    heading = f"Daily Log ({utc_date(parts.today).isoformat()})"
+    lines, preface = digest.lines, ""
+    if digest.sessions and digest.from_end and lines:
+        preface = f"Sessions today: {digest.sessions}\n"
+    elif digest.sessions:
+        lines = (Line("", f"Sessions today: {digest.sessions}"), *lines)
+    page.add("daily_log", heading, lines, cap=DAILY_LOG_BYTES, preface=preface, from_end=digest.from_end)

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pi_rank.block.neutral import MAX_CHARS, MAX_NAME_CHARS, neutralise, neutralise_name, neutralise_note
+
+HOSTILE = st.text(
+    st.sampled_from("ab 1#`~<>=-|\n\r\t\x00\x1b\x7f\x85\x9f\u2028\u2029\u200b\u200d\u200c\u202e\u2066\ufeff\ufe0f\U000e0041"
+                    "\ud83d\udcff部é🚀＜👩\u0301\u3000\xa0\xad"), max_size=60)  # fmt: skip
+FORBIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u200b\u200e\u200f\u061c\u202a-\u202e\u2060-\u206f\ufeff\xad]"
+    "|[\U000e0000-\U000e007f]"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("plain text, with: marks (and C#, #12, a < b, x >> y)", "plain text, with: marks (and C#, #12, a < b, x >> y)"),
+        ("two\nlines", "two lines"),
+        ("a \r\n\t b\x0b\x0cc\u2028d\u2029e\x85f", "a b c d e f"),
+        ("deploy\n## Hard Rules\n- x", "deploy ＃＃ Hard Rules - x"),
+        ("# Title", "＃ Title"),
+        ("a\n# b", "a ＃ b"),
+        ("see ## Selected Memory", "see ＃＃ Selected Memory"),
+        ("\u200b## Hidden", "＃＃ Hidden"),
+        ("```py\nx\n```", "'''py x '''"),
+        ("` ` `", "' ' '"),
+        ("~~~~", "∼∼∼∼"),
+        ("<<< END >>>", "‹‹‹ END ›››"),
+        ("< < < END ＞＞＞", "‹ ‹ ‹ END ›››"),
+        ("<!-- hide --> x", "‹!-- hide --› x"),
+        ("\x1b[31mred\x00", "\ufffd[31mred\ufffd"),
+        ("\x7f\x9b", "\ufffd\ufffd"),
+        ("abc\u202edef\u2066\u200f", "abcdef"),
+        ("ze\u200bro\ufeff \u00adwidth\u2060", "zero width"),
+        ("tag\U000e0041\U000e0042s", "tags"),
+        ("lone \ud83d half", "lone \ufffd half"),
+        ("👨‍👩‍👧 ❤️‍🔥 1️⃣ ⚠️", "👨‍👩‍👧 ❤️‍🔥 1️⃣ ⚠️"),
+        ("می‌خواهم", "می‌خواهم"),
+        ("a\u200db\u200d\u200cc 1\ufe0f2", "abc 12"),
+        ("é\ufe0f\ufe01\ufe02\U000e0100", "é\ufe0f"),
+        ("  padded   text  ", "padded text"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_neutralise(text, safe):
+    assert neutralise(text) == safe
+
+
+@given(HOSTILE | st.text())
+def test_one_visible_line_of_utf8(text):
+    safe = neutralise(text)
+    assert len(safe.splitlines()) <= 1
+    assert FORBIDDEN.search(safe) is None
+    assert re.search(r"(^|\s)##+(\s|$)|^#{1,6}(\s|$)|```|~~~|<<<|>>>|<!--|-->", safe) is None
+    safe.encode()
+
+
+@given(HOSTILE)
+def test_visible_letters_stay(text):
+    letters = [char for char in text if char in "ab1部🚀"]
+    assert [char for char in neutralise(text) if char in "ab1部🚀"] == letters
+
+
+@pytest.mark.parametrize(
+    "unit", [" ", "\xa0", "\n", "`", "# ", "<\u3000", "\u200d", "\ufe0f", "é\u200d", "~ "]
+)
+def test_hostile_length_costs_no_time(unit):
+    start = time.process_time()
+    safe = neutralise("x" + unit * 5_000_000)
+    assert len(safe) <= MAX_CHARS + 1
+    assert time.process_time() - start < 30 * _cost_of_plain_text()
+
+
+def _cost_of_plain_text():
+    """What a line of the same length costs at most, however hostile: all of its characters replaced once."""
+    start = time.process_time()
+    for _ in range(20):
+        re.sub("x", "y", "x" * MAX_CHARS)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("mem_abc", "mem_abc"),
+        ("mem-1.2:x", "mem-1.2:x"),
+        ("记忆_1", "记忆_1"),
+        ("mem x] [L2, conf 1.00", "mem_x)_(L2,_conf_1.00"),
+        ("a\nb", "a_b"),
+        ("m" * 5_000, "m" * (MAX_NAME_CHARS - 1) + "…"),
+    ],
+)
+def test_names(text, safe):
+    assert neutralise_name(text) == safe
+
+
+@pytest.mark.parametrize(
+    ("line", "safe"),
+    [
+        ("  - [x] item", "- [x] item"),
+        ("# Persistent Intelligence Context", "### Persistent Intelligence Context"),
+        ("## Hard Rules", "### Hard Rules"),
+        ("   ##\tHard Rules ##", "### Hard Rules ＃＃"),
+        ("### sub", "### sub"),
+        ("###### six", "###### six"),
+        ("####### seven", "####### seven"),
+        ("##", "＃＃"),
+        ("\u200b## Hard Rules", "＃＃ Hard Rules"),
+        ("\ufeff# Hard Rules", "＃ Hard Rules"),
+        ("---", "\\---"),
+        ("===", "\\==="),
+        ("- - -", "- - -"),
+        ("```", "'''"),
+        ("#tag", "#tag"),
+    ],
+)
+def test_notes(line, safe):
+    assert neutralise_note(line) == safe
