@@ -1,0 +1,174 @@
+"""Runs a transformer through onnxruntime and tokenizers: no torch, no network, one thread for a query."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pi_rank.embedding.registry import OnnxCard, read_verified
+from pi_rank.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+CACHED_QUERIES = 1024  # vectors: 1.5 MB at 384 dimensions
+MAX_CHARACTERS = (
+    16_384  # read of a text, half from each end: far more than its tokens need, and 1 MB stays cheap
+)
+TEXTS_PER_TASK = 16
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+
+
+class OnnxEmbedder:
+    """An embedder for an `OnnxCard`. Loading checks the files' sha256; vectors have unit length.
+
+    Every text runs through the graph alone. An int8 graph takes one scale for all activations of a run, so in
+    a batch a text's vector would depend on its neighbours (cosine 0.991 was seen). Alone it is always the
+    same, and a batch would be no faster: many texts run at once on many cores instead.
+    """
+
+    def __init__(self, card: OnnxCard) -> None:
+        self.model_id = card.model_id
+        self.dimension = card.dimension
+        self._card = card
+        self._tokenizer = _load_tokenizer(card)
+        self._session = _load_session(card)
+        self._inputs = [node.name for node in self._session.get_inputs()]
+        self._cache: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
+        self._cache_lock = Lock()
+        self._check_layout()
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Unit-length float32 [dimension], read-only; recent queries are answered from memory."""
+        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        with self._cache_lock:
+            if key in self._cache:
+                self._cache.move_to_end(key)
+                return self._cache[key]
+        vector = self._embed(self._card.query_prompt + _readable(text))
+        vector.setflags(write=False)
+        with self._cache_lock:
+            self._cache[key] = vector
+            if len(self._cache) > CACHED_QUERIES:
+                self._cache.popitem(last=False)
+        return vector
+
+    def embed_documents(
+        self, texts: Sequence[str], progress: Callable[[int], None] | None = None
+    ) -> NDArray[np.float32]:
+        """Unit-length float32 [len(texts), dimension], on all cores; `progress` is called in this thread."""
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+
+        def embed_from(start: int) -> int:
+            part = texts[start : start + TEXTS_PER_TASK]
+            for row, text in enumerate(part, start):
+                vectors[row] = self._embed(self._card.document_prompt + _readable(text))
+            return len(part)
+
+        done = 0
+        pool = ThreadPoolExecutor(_cores(), thread_name_prefix="pi-rank-embed")
+        try:
+            tasks = [pool.submit(embed_from, start) for start in range(0, len(texts), TEXTS_PER_TASK)]
+            for task in as_completed(tasks):
+                done += task.result()
+                if progress is not None:
+                    progress(done)
+        finally:
+            pool.shutdown(cancel_futures=True)
+        return vectors
+
+    def tokens(self, text: str) -> list[int]:
+        """Token ids of `text`: of a long one the first `head_tokens`, then the last, `max_tokens` in all.
+
+        The end counts because that is where a prompt asks, after what was pasted into it.
+        """
+        ids: list[int] = self._tokenizer.encode(text).ids
+        head, limit = self._card.head_tokens, self._card.max_tokens
+        return ids if len(ids) <= limit else ids[:head] + ids[head - limit :]
+
+    def _embed(self, text: str) -> NDArray[np.float32]:
+        hidden = self._run(np.array([self.tokens(text)], np.int64))[0]
+        pooled = hidden.mean(axis=0) if self._card.pooling == "mean" else hidden[0].copy()
+        length = float(np.linalg.norm(pooled))
+        if not 0 < length < float("inf"):
+            raise ModelError(f"model {self._card.id} gave a vector of length {length} for {text[:80]!r}")
+        pooled /= length
+        return pooled
+
+    def _run(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The last hidden state, float32 [1, tokens, dimension]."""
+        values = dict(zip(_INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)), strict=True))
+        hidden: NDArray[np.float32] = self._session.run(None, {name: values[name] for name in self._inputs})[
+            0
+        ]
+        return hidden
+
+    def _check_layout(self) -> None:
+        """Runs one token, so that a graph of another layout is refused here and not in a turn."""
+        card = self._card
+        if not set(self._inputs) <= set(_INPUTS):
+            raise ModelError(
+                f"model {card.id}: model.onnx wants the inputs {', '.join(self._inputs)}; "
+                f"a text encoder has no others than {', '.join(_INPUTS)}"
+            )
+        shape = self._run(np.zeros((1, 1), np.int64)).shape
+        if shape != (1, 1, card.dimension):
+            raise ModelError(
+                f"model {card.id}: model.onnx gives {shape} for one token, its card says {(1, 1, card.dimension)}"
+            )
+
+
+def _load_tokenizer(card: OnnxCard) -> Any:  # noqa: ANN401
+    from tokenizers import Tokenizer
+
+    content = read_verified(card, "tokenizer.json")
+    try:
+        tokenizer = Tokenizer.from_buffer(content)
+    except ValueError as error:
+        raise ModelError(f"model {card.id}: tokenizer.json is not a tokenizers file: {error}") from error
+    # Many such files pad and cut to 128 tokens: a short text gets five times slower, a long one loses its end.
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _load_session(card: OnnxCard) -> Any:  # noqa: ANN401
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3  # errors only, which are raised as well
+    content = read_verified(card, "model.onnx")
+    try:
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's exception classes share no nearer base
+        raise ModelError(
+            f"model {card.id}: onnxruntime {onnxruntime.__version__} cannot load model.onnx: {error}. "
+            "If it is an old one: pip install --upgrade onnxruntime"
+        ) from error
+
+
+def _readable(text: str) -> str:
+    """Both ends of a very long text; surrogate pairs joined, lone surrogates replaced: UTF-8 has neither."""
+    if len(text) > MAX_CHARACTERS:
+        half = MAX_CHARACTERS // 2
+        text = f"{text[:half]} {text[-half:]}"
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
