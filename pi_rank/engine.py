@@ -4,33 +4,274 @@ from __future__ import annotations
 
 import threading
 import time
-import warnings
 from datetime import datetime, timezone
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 import numpy as np
 
-from pi_rank import turn
-from pi_rank.context import SessionContext, project_keys, resolve_context
-from pi_rank.embedding import load_embedder, model_id_of
-from pi_rank.embedding.queries import QueryEmbedder
-from pi_rank.errors import ContextError, ModelError, VectorError
+from pi_rank.context import SessionContext, resolve_context
+from pi_rank.embedding.queries import GivenVector, QueryEmbedder
+from pi_rank.errors import ContextError, VectorError
 from pi_rank.memory_root import MemoryRoot, find_memory_root
 from pi_rank.processors import run_processors
-from pi_rank.ranking import hybrid
 from pi_rank.ranking.analysis import FtsAnalyzer
-from pi_rank.results import Hit, RetrievalContext, SyncReport
+from pi_rank.ranking.hybrid import hits, rank
 from pi_rank.snapshot import load_snapshot, refresh_snapshot
 from pi_rank.store import MemoryStore, default_store_path
+from pi_rank.turn import Memory, Request, run_turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from datetime import date
-    from pathlib import Path
     from types import TracebackType
 
     import numpy.typing as npt
 
     from pi_rank.embedding import Embedder
+    from pi_rank.results import Hit, RetrievalContext, SyncReport
     from pi_rank.root_config import RootConfig
     from pi_rank.snapshot import Snapshot
+
+    Vector = npt.NDArray[np.float32]
+    Progress = Callable[[int, int], None]
+
+MAX_BYTES = 14_000
+# Texts embedded between two writes to the store: what an interrupted sync has to do again.
+EMBED_CHUNK = 256
+
+
+class MemoryEngine:
+    """Retrieval over one memory root. Threads may share an engine; a turn never waits for a writer.
+
+    Made by `open`. Use it as a context manager, or call `close`.
+    """
+
+    def __init__(self, root: MemoryRoot, store: MemoryStore, queries: QueryEmbedder, config: RootConfig | None) -> None:
+        self._root = root
+        self._store = store
+        self._queries = queries
+        self._config = config
+        self._analyzer = FtsAnalyzer()
+        self._snapshot: Snapshot | None = None
+        self._refreshing = threading.Lock()
+
+    @classmethod
+    def open(
+        cls,
+        root: str | Path,
+        *,
+        store: str | Path | None = None,
+        model: str | Embedder | None = "default",
+        config: RootConfig | None = None,
+    ) -> MemoryEngine:
+        """Opens a memory root. Nothing is read from it before `sync`, and nothing is ever written to it.
+
+        :param store: the store's file; by default one per root in the user's cache folder.
+        :param model: "default", a model card's id or path, a sentence-transformers name, an embedder, or None for
+            lexical ranking only.
+        :param config: used instead of the root's config.json.
+        :raises MemoryRootError: the root is missing or is no folder.
+        :raises StoreError: the store cannot be opened; the message says what to do.
+        """
+        memory_root = MemoryRoot(root)
+        memory_root.require_folder()
+        path = default_store_path(memory_root.path) if store is None else Path(store)
+        return cls(memory_root, MemoryStore.open(path), QueryEmbedder(model), config)
+
+    def close(self) -> None:
+        """Closes the store and lets go of the model. Closing twice is harmless."""
+        self._queries.close()
+        self._store.close()
+        self._analyzer.close()
+
+    def __enter__(self) -> MemoryEngine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def root(self) -> Path:
+        """The memory root's folder."""
+        return self._root.path
+
+    @property
+    def store_path(self) -> Path:
+        """The store's file."""
+        return self._store.path
+
+    def sync(self, *, progress: Progress | None = None) -> SyncReport:
+        """Brings the store up to date with the memory files, and embeds the texts that are new.
+
+        Records come first, in one transaction; vectors follow in chunks that stay when the rest is interrupted.
+
+        :param progress: called with (texts embedded, texts to embed).
+        :raises MemoryRootError: the root cannot be read.
+        :raises StoreError: the store cannot be written; it is as it was.
+        """
+        report = self._store.sync_root(self._root, self._analyzer)
+        return self._embedded(report, progress)
+
+    def rebuild(self, *, progress: Progress | None = None) -> SyncReport:
+        """As `sync`, but takes every record in anew; vectors of texts that are still there are kept."""
+        report = self._store.replace(self._root.read(), self._analyzer)
+        return self._embedded(report, progress)
+
+    def build_retrieval_context(
+        self,
+        context: SessionContext,
+        *,
+        today: date | None = None,
+        max_bytes: int = MAX_BYTES,
+        max_records: int | None = None,
+        deadline_ms: float | None = None,
+        query_vector: Vector | None = None,
+    ) -> RetrievalContext:
+        """One turn: the block to inject, what was chosen and why, and what was left out.
+
+        :param today: dates the day's log and the ages, in UTC; now by default.
+        :param max_bytes: the block's size in bytes of UTF-8, everything counted.
+        :param max_records: records under Selected Memory; the root's config.json by default, else 12.
+        :param deadline_ms: milliseconds after which the turn goes on without the query's vector.
+        :param query_vector: float32[dimension] of unit length, instead of embedding the prompt.
+        :raises ContextError, ConfigError, VectorError: an argument is out of range.
+        """
+        deadline = _deadline(deadline_ms)
+        day = today or datetime.now(timezone.utc)
+        given = None if query_vector is None else self._checked(query_vector)
+        vector = given or self._queries.request(context.latest_user_message, deadline)
+        memory = self._memory(day, wait_for_model=deadline is None)
+        return run_turn(memory, Request(context, day, max_bytes, max_records, vector))
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int = 10,
+        mode: Literal["hybrid", "lexical", "semantic"] = "hybrid",
+        context: SessionContext | None = None,
+    ) -> list[Hit]:
+        """The k best records for a query, best first.
+
+        :param context: where the question is asked: only what is eligible there is found. None searches every
+            active record, whatever its profile, project and scope.
+        :raises ContextError: k is negative, or the mode is unknown.
+        """
+        if k < 0:
+            raise ContextError(f"k must be 0 or more, got {k}")
+        if mode not in ("hybrid", "lexical", "semantic"):
+            raise ContextError(f"unknown mode {mode!r}: use hybrid, lexical or semantic")
+        snapshot = self._fresh(wait_for_model=True)
+        if context is None:
+            eligible = snapshot.active.view(np.uint8)
+        else:
+            eligible = run_processors(snapshot, context).eligible
+        vector = None if mode == "lexical" else self._queries.request(query, None).get()
+        words = "" if mode == "semantic" else query
+        ranking = rank(snapshot, self._analyzer, words, vector, eligible, depth=k)
+        return list(hits(snapshot, ranking, ranking.rows[:k].tolist()))
+
+    def retrieve_batch(self, contexts: Iterable[SessionContext], **options: Any) -> list[RetrievalContext]:  # noqa: ANN401
+        """One turn for each context, in their order. `options` are those of `build_retrieval_context`."""
+        return [self.build_retrieval_context(context, **options) for context in contexts]
+
+    def status(self) -> dict[str, Any]:
+        """What the store holds, JSON-ready."""
+        snapshot = self._fresh(wait_for_model=False)
+        model_id = self._queries.model_id
+        return {
+            "root": str(self.root),
+            "store": str(self.store_path),
+            "generation": snapshot.version.generation,
+            "records": snapshot.live_count,
+            "active": int(np.count_nonzero(snapshot.active)),
+            "contested": int(np.count_nonzero(snapshot.contested)),
+            "model": model_id,
+            "vectors": self._store.vector_counts().get(model_id or "", 0),
+            "to_embed": 0 if model_id is None else len(self._store.missing_vectors(model_id)),
+        }
+
+    def _embedded(self, report: SyncReport, progress: Progress | None) -> SyncReport:
+        embedder = self._queries.model()
+        if embedder is None:
+            return report
+        missing = self._store.missing_vectors(embedder.model_id)
+        remaining, done = iter(missing), 0
+        while chunk := list(islice(remaining, EMBED_CHUNK)):
+            matrix = embedder.embed_documents([text for _, text in chunk])
+            self._store.put_vectors(embedder.model_id, [text_hash for text_hash, _ in chunk], matrix)
+            done += len(chunk)
+            if progress is not None:
+                progress(done, len(missing))
+        return msgspec.structs.replace(report, embedded=done)
+
+    def _checked(self, vector: Vector) -> GivenVector:
+        if getattr(vector, "dtype", None) != np.float32 or vector.ndim != 1 or not np.isfinite(vector).all():
+            raise VectorError("query_vector must be float32[dimension] with finite values")
+        return GivenVector(np.ascontiguousarray(vector), "given")
+
+    def _memory(self, today: date, *, wait_for_model: bool) -> Memory:
+        return Memory(
+            snapshot=self._fresh(wait_for_model=wait_for_model),
+            notes=self._root.notes(today),
+            config=self._config or self._root.config(),
+            analyzer=self._analyzer,
+        )
+
+    def _fresh(self, *, wait_for_model: bool) -> Snapshot:
+        """The newest snapshot that can be had without waiting for another thread's refresh."""
+        if wait_for_model and self._queries.model_id is None:
+            self._queries.model()
+        model_id = self._queries.model_id
+        snapshot = self._snapshot
+        if snapshot is None:
+            with self._refreshing:
+                if self._snapshot is None:
+                    self._snapshot = load_snapshot(self._store, model_id)
+                return self._snapshot
+        if snapshot.version == self._store.version() and snapshot.model_id == model_id:
+            return snapshot
+        if self._refreshing.acquire(blocking=False):
+            try:
+                self._snapshot = refresh_snapshot(self._snapshot or snapshot, self._store, model_id)
+            finally:
+                self._refreshing.release()
+        return self._snapshot or snapshot
+
+
+def build_retrieval_context(
+    root: str | Path | None,
+    prompt: str,
+    *,
+    working_directory: str | Path | None = None,
+    store: str | Path | None = None,
+    model: str | Embedder | None = "default",
+    today: date | None = None,
+    max_bytes: int = MAX_BYTES,
+) -> RetrievalContext:
+    """One turn on one memory root, brought up to date first: for scripts and notebooks.
+
+    A program with more than one turn keeps a `MemoryEngine` open instead.
+
+    :param root: None finds it as PI does (`find_memory_root`).
+    :param working_directory: where the prompt is asked: decides profile and project.
+    :raises PiRankError: the root or the store cannot be used.
+    """
+    folder = find_memory_root(root, working_directory)
+    with MemoryEngine.open(folder, store=store, model=model) as engine:
+        engine.sync()
+        context = resolve_context(prompt, working_directory)
+        return engine.build_retrieval_context(context, today=today, max_bytes=max_bytes)
+
+
+def _deadline(deadline_ms: float | None) -> float | None:
+    if deadline_ms is None:
+        return None
+    if not deadline_ms >= 0:
+        raise ContextError(f"deadline_ms must be 0 or more, got {deadline_ms}")
+    return time.perf_counter() + deadline_ms / 1000

@@ -65,7 +65,7 @@ class MemoryRoot:
 
         :raises MemoryRootError: the root is missing, is no folder, or cannot be listed.
         """
-        self._require_folder()
+        self.require_folder()
         return _RootReader(self.path).read()
 
     def unchanged_since(self, known: Mapping[str, Fingerprint]) -> dict[str, Fingerprint] | None:
@@ -73,7 +73,7 @@ class MemoryRoot:
 
         :raises MemoryRootError: the root is missing, is no folder, or cannot be listed.
         """
-        self._require_folder()
+        self.require_folder()
         try:
             names = [name for name in _governed_files(self.path) if (self.path / name).exists()]
         except OSError:
@@ -94,7 +94,8 @@ class MemoryRoot:
         except OSError as error:
             return RootConfig(warnings=(f"config.json cannot be read ({_why(error)}); defaults are used",))
 
-    def _require_folder(self) -> None:
+    def require_folder(self) -> None:
+        """Raises MemoryRootError, saying what to do, where the root is missing or is no folder."""
         try:
             with os.scandir(self.path):
                 return

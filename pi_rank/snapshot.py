@@ -46,6 +46,7 @@ class Snapshot:
     """
 
     version: StoreVersion
+    model_id: str | None
     last_vector: int
     rowids: npt.NDArray[np.int64]
     ids: list[str]
@@ -96,7 +97,8 @@ def load_snapshot(store: MemoryStore, model_id: str | None) -> Snapshot:
 def refresh_snapshot(snapshot: Snapshot, store: MemoryStore, model_id: str | None) -> Snapshot:
     """The store's present generation, built from an earlier one, which stays as it is."""
     dead = len(snapshot.ids) - snapshot.live_count
-    if dead > MIN_DEAD_ROWS and dead > MAX_DEAD_SHARE * len(snapshot.ids):
+    crowded = dead > MIN_DEAD_ROWS and dead > MAX_DEAD_SHARE * len(snapshot.ids)
+    if crowded or model_id != snapshot.model_id:
         return load_snapshot(store, model_id)
     version = store.version()
     changes = store.rows(since=snapshot.version.generation)
@@ -108,6 +110,7 @@ def _nothing() -> Snapshot:
     columns, _ = read_columns([], books := Codebooks.empty())
     return Snapshot(
         version=StoreVersion(0, 0),
+        model_id=None,
         last_vector=0,
         rowids=np.empty(0, np.int64),
         ids=[],
@@ -141,6 +144,7 @@ def _extend(
     vectors, text_node, last_vector = _extend_vectors(old, store, model_id, columns)
     return Snapshot(
         version=version._replace(generation=changes.generation),
+        model_id=model_id,
         last_vector=last_vector,
         rowids=np.concatenate([old.rowids, np.array([row.rowid for row in changes.added], np.int64)]),
         ids=ids,

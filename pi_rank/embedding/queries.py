@@ -6,40 +6,64 @@ import threading
 import time
 import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import TYPE_CHECKING
+from concurrent.futures import TimeoutError as LateError
+from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
+from pi_rank.embedding import load_embedder
+from pi_rank.embedding.registry import OnnxCard, find_card
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy as np
     import numpy.typing as npt
 
     from pi_rank.embedding import Embedder
 
     Vector = npt.NDArray[np.float32]
 
-LATE = "late"
 
+class QueryVector(Protocol):
+    """A vector that may be asked for once. `status` then says what became of it."""
 
-class QueryVector:
-    """A vector that has been asked for. `status` says, once `get` returned, what became of it."""
-
-    def __init__(self, compute: Callable[[], Vector], pool: ThreadPoolExecutor | None, deadline: float | None) -> None:
-        self._compute = compute
-        self._deadline = deadline
-        self._future: Future[Vector] | None = pool.submit(compute) if pool is not None else None
-        self.status = "not needed"
+    status: str
 
     def get(self) -> Vector | None:
-        """float32[dimension], or None where the model failed or is late."""
+        """float32[dimension] of unit length, or None where there is none in time."""
+        ...
+
+
+class GivenVector:
+    """A vector that the caller brought, or none at all."""
+
+    def __init__(self, vector: Vector | None, status: str) -> None:
+        self._vector = vector
+        self.status = status
+
+    def get(self) -> Vector | None:
+        """What was given."""
+        return self._vector
+
+
+class ComputedVector:
+    """A vector that a model computes, on a worker where there is a deadline, else on the caller's own thread."""
+
+    def __init__(
+        self, compute: Callable[[], Vector], pool: ThreadPoolExecutor | None = None, deadline: float | None = None
+    ) -> None:
+        self.status = "not asked for"
+        self._compute = compute
+        self._deadline = deadline
+        self._future: Future[Vector] | None = None if pool is None else pool.submit(compute)
+
+    def get(self) -> Vector | None:
+        """The vector, or None where the model failed or is late; never an exception."""
         try:
             vector = self._compute() if self._future is None else self._in_time(self._future)
-        except FutureTimeoutError:
-            self.status = LATE
+        except LateError:
+            self.status = "late"
             return None
-        except Exception as error:  # whatever a model or a remote endpoint raises, the turn goes on without it
+        except Exception as error:  # a model of anybody's may raise anything; the turn goes on and says so
             self.status = f"failed: {error}"
             return None
         self.status = "ok"
@@ -49,53 +73,79 @@ class QueryVector:
         assert self._deadline is not None
         try:
             return future.result(max(0.0, self._deadline - time.perf_counter()))
-        except FutureTimeoutError:
-            future.cancel()  # a request still queued behind a stuck one would only be late for nobody
+        except LateError:
+            future.cancel()  # still queued behind a stuck one, it would be late for nobody
             raise
 
 
 class QueryEmbedder:
-    """Loads the model at the first prompt that needs it, and embeds prompts.
+    """Loads the model when it is first needed, and gives the vectors of prompts.
 
-    :param load: gives the model; called once, by whichever thread comes first.
+    :param model: what `load_embedder` takes, an embedder, or None for no vectors at all.
     """
 
-    def __init__(self, load: Callable[[], Embedder]) -> None:
-        self._load = load
+    def __init__(self, model: str | Embedder | None) -> None:
+        self._name = model if isinstance(model, str) else None
+        self._embedder = None if isinstance(model, str) else model
         self._loading = threading.Lock()
-        self._embedder: Embedder | None = None
         self._error: Exception | None = None
         self._pool: ThreadPoolExecutor | None = None
+        self._known_id = self._id_before_loading()
 
-    def model(self) -> Embedder:
-        """The model. The first failure to load it is warned of; every call then raises it again.
+    @property
+    def model_id(self) -> str | None:
+        """The model's id; None where there is no model, or where only loading it would tell."""
+        return self._known_id
 
-        :raises ModelError: the model cannot be loaded.
+    def model(self) -> Embedder | None:
+        """The model, loaded if it was not; None where there is none.
+
+        A model that cannot be loaded is warned of once and then counts as none.
         """
-        with self._loading:
-            if self._embedder is None and self._error is None:
-                try:
-                    self._embedder = self._load()
-                except Exception as error:
-                    self._error = error
-                    warnings.warn(f"semantic ranking is off, turns are lexical: {error}", RuntimeWarning, stacklevel=2)
-            if self._error is not None:
-                raise self._error
-            assert self._embedder is not None
-            return self._embedder
+        if self._embedder is None and self._name is not None and self._error is None:
+            self._load(self._name)
+        return self._embedder
 
     def request(self, text: str, deadline: float | None) -> QueryVector:
-        """Asks for a prompt's vector.
-
-        :param deadline: on the clock of `time.perf_counter`; None computes the vector when it is fetched, on the
-            caller's own thread.
-        """
-        if deadline is not None and self._pool is None:
-            self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pi-rank-query")
-        pool = self._pool if deadline is not None else None
-        return QueryVector(lambda: self.model().embed_query(text), pool, deadline)
+        """Asks for a prompt's vector, to be had until `deadline` on the clock of `time.perf_counter`."""
+        if self._error is not None:
+            return GivenVector(None, f"failed: {self._error}")
+        if self._name is None and self._embedder is None:
+            return GivenVector(None, "no model")
+        if deadline is None:
+            return ComputedVector(lambda: self._embed(text))
+        return ComputedVector(lambda: self._embed(text), self._worker(), deadline)
 
     def close(self) -> None:
         """Lets go of the worker; a call that hangs in it is not waited for."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _id_before_loading(self) -> str | None:
+        if self._embedder is not None:
+            return self._embedder.model_id
+        card = find_card(self._name) if self._name is not None else None
+        return card.model_id if isinstance(card, OnnxCard) else None
+
+    def _load(self, name: str) -> None:
+        with self._loading:
+            if self._embedder is not None or self._error is not None:
+                return
+            try:
+                self._embedder = load_embedder(name)
+            except Exception as error:  # whatever a runtime raises while it reads a model
+                self._error = error
+                warnings.warn(f"ranking is lexical only: {error}", RuntimeWarning, stacklevel=3)
+            else:
+                self._known_id = self._embedder.model_id
+
+    def _embed(self, text: str) -> Vector:
+        embedder = self.model()
+        if embedder is None:
+            raise self._error or LookupError("no model")
+        return embedder.embed_query(text)
+
+    def _worker(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pi-rank-query")
+        return self._pool

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from pi_rank.ranking.fusion import LEXICAL_WEIGHT, SEMANTIC_WEIGHT, provenance, weighted_rrf
 from pi_rank.ranking.terms import matching_terms
 from pi_rank.results import Hit, RankSource
 
 if TYPE_CHECKING:
+    import numpy as np
     import numpy.typing as npt
 
     from pi_rank.ranking.analysis import FtsAnalyzer
@@ -47,41 +46,43 @@ def rank(
     query: str,
     query_vector: npt.NDArray[np.float32] | None,
     eligible: npt.NDArray[np.uint8],
-    limit: int = 2 * DEPTH,
+    *,
+    depth: int = DEPTH,
 ) -> Ranking:
-    """The best `limit` eligible rows for a query; by default all that either source found.
+    """The eligible rows that a query's sources find, fused.
 
     :param query: the words for the lexical half; empty text leaves that half out.
     :param query_vector: float32[dimension], unit length; None leaves the semantic half out.
     :param eligible: uint8[n_rows], 1 where a row may be returned.
+    :param depth: hits asked of each source.
     """
     lists = []
     strategy = None
     if query:
-        lists.append(_lexical(snapshot, analyzer, query, eligible))
+        lists.append(_lexical(snapshot, analyzer, query, eligible, depth))
     if query_vector is not None and snapshot.vectors is not None:
-        hits = snapshot.vectors.search(query_vector, DEPTH, eligible=eligible, tie_rank=snapshot.tie_rank)
+        hits = snapshot.vectors.search(query_vector, depth, eligible=eligible, tie_rank=snapshot.tie_rank)
         lists.append(RankedList("semantic", hits.rows, SEMANTIC_WEIGHT))
         strategy = hits.strategy
     found = tuple(ranked for ranked in lists if len(ranked.rows))
     rows, scores = weighted_rrf(
         [ranked.rows for ranked in found],
         [ranked.weight for ranked in found],
-        limit=limit,
+        limit=2 * depth,
         tie_rank=snapshot.tie_rank,
     )
     return Ranking(rows, scores, _mode(found), found, strategy)
 
 
 def _lexical(
-    snapshot: Snapshot, analyzer: FtsAnalyzer, query: str, eligible: npt.NDArray[np.uint8]
+    snapshot: Snapshot, analyzer: FtsAnalyzer, query: str, eligible: npt.NDArray[np.uint8], depth: int
 ) -> RankedList:
     terms = analyzer.query_terms(query)
-    rows, _ = snapshot.lexical.search(terms, DEPTH, eligible=eligible, tie_rank=snapshot.tie_rank)
+    rows, _ = snapshot.lexical.search(terms, depth, eligible=eligible, tie_rank=snapshot.tie_rank)
     if len(rows):
         return RankedList("lexical", rows, LEXICAL_WEIGHT)
     terms = matching_terms(query, snapshot.lexical)
-    rows, _ = snapshot.lexical.search(terms, DEPTH, eligible=eligible, tie_rank=snapshot.tie_rank)
+    rows, _ = snapshot.lexical.search(terms, depth, eligible=eligible, tie_rank=snapshot.tie_rank)
     return RankedList("terms", rows, LEXICAL_WEIGHT)
 
 
