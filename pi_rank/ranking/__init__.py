@@ -1,0 +1,1 @@
+"""Rankings of rows by one signal each, and their fusion."""
