@@ -64,6 +64,7 @@ public:
             block_scale_[filled_] = segment.scales[place];
             block_error_[filled_] = segment.errors[place];
             block_row_[filled_] = row;
+            prefetch(block_codes_[filled_], table_.width);
             if (++filled_ == BLOCK) flush();
         }
         flush();
@@ -93,7 +94,7 @@ public:
     }
 
 private:
-    static constexpr size_t BLOCK = 256;  // rows per kernel call
+    static constexpr size_t BLOCK = 64;  // rows per kernel call: their codes stay in the first-level cache
 
     struct Candidate {
         double upper;

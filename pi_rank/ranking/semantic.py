@@ -1,4 +1,4 @@
-"""The vector index of one snapshot: exact scan or HNSW behind one interface, the cheaper one chosen per search."""
+"""The vector index of a snapshot: exact scan or HNSW behind one interface, the cheaper chosen per search."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ Flags = npt.NDArray[np.uint8]
 
 BATCH_TILE = 32  # queries per pass over the vectors: more share a pass, but their candidates leave the cache
 
+GRAPH_SAMPLE = 16  # vectors compared when a graph is attached
+
 
 class NodeGraph(Protocol):
     """What an index needs of an approximate graph over its first `count` vectors (see `ranking/hnsw.py`)."""
@@ -30,7 +32,11 @@ class NodeGraph(Protocol):
         ...
 
     def nearest(self, query: Floats, n: int) -> Ints:
-        """About the n vectors nearest to `query`, as int32 numbers of vectors, n at most `count`."""
+        """About the n vectors nearest to `query`, as their int32 numbers; none where n cannot be found."""
+        ...
+
+    def vector(self, node: int) -> Floats:
+        """The vector that the graph holds for `node`, float32[d]."""
         ...
 
 
@@ -43,10 +49,10 @@ class VectorHits(NamedTuple):
 
 
 class VectorIndex:
-    """Unit vectors of one embedding model and the rows that have them. Immutable and safe to share by threads.
+    """Unit vectors of one embedding model and the rows that have them. Immutable, to be shared by threads.
 
-    Scores are float64 inner products summed in a fixed order, from both strategies, so that one query gives one
-    order on every machine; equal scores are ordered by `tie_rank`.
+    Scores are float64 inner products summed in a fixed order, from both strategies, so that one query gives
+    one order on every machine; equal scores are ordered by `tie_rank`.
     """
 
     __slots__ = ("_first_of_node", "_rows_by_node", "_table", "graph")
@@ -66,17 +72,17 @@ class VectorIndex:
         """An index of `vectors` for the rows of a snapshot.
 
         :param vectors: float32[m, d] of unit length; copied.
-        :param row_node: int32[n_rows], the vector of each row, -1 for a row without one. Rows may share a vector.
-        :raises VectorError: wrong dtype or shape, a value that is not finite, a length that is not 1, or a row
-            whose vector does not exist.
+        :param row_node: int32[n_rows], the vector of each row, -1 for none. Rows may share a vector.
+        :raises VectorError: wrong dtype or shape, a value that is not finite, a length that is not 1, or a
+            row whose vector does not exist.
         """
         return cls(VectorTable.build(vectors, row_node))
 
     def updated(self, new_vectors: Floats, row_node: Ints) -> VectorIndex:
         """This index with `new_vectors` (float32[m, d], possibly none) behind its own and other rows.
 
-        The old vectors are shared, not copied, and readers of this index see no change. A graph is kept: vectors
-        that it does not know are scanned exactly.
+        The old vectors are shared, not copied, and readers of this index see no change. A graph is kept:
+        vectors that it does not know are scanned exactly.
 
         :raises VectorError: as `build`, or vectors of another dimension.
         """
@@ -85,8 +91,10 @@ class VectorIndex:
     def with_graph(self, graph: NodeGraph | None) -> VectorIndex:
         """This index with `graph` over its first vectors, or without one.
 
-        :raises VectorError: the graph knows more vectors than there are.
+        :raises VectorError: the graph knows more vectors than there are, or others (a sample is compared).
         """
+        if graph is not None:
+            self._check_graph(graph)
         return VectorIndex(self._table, graph)
 
     @property
@@ -168,6 +176,17 @@ class VectorIndex:
                 found = list(pool.map(run, tiles))
         return [hits for part in found for hits in part]
 
+    def _check_graph(self, graph: NodeGraph) -> None:
+        if graph.count > self.count:
+            raise VectorError(
+                f"the graph holds {graph.count} vectors, the index {self.count}: build the graph again"
+            )
+        for node in np.linspace(0, graph.count - 1, min(graph.count, GRAPH_SAMPLE)).astype(int).tolist():
+            if not np.array_equal(graph.vector(node), self.vectors(node, node + 1)[0]):
+                raise VectorError(
+                    f"the graph holds another vector {node} than the index: build the graph again"
+                )
+
     def _search_tile(
         self, queries: Floats, k: int, tie_rank: Ints, flags: Sequence[Flags | None], strategy: Strategy
     ) -> list[VectorHits]:
@@ -209,7 +228,7 @@ class VectorIndex:
     def _search_graph(
         self, query: Floats, k: int, tie_rank: Ints, eligible: Flags | None, share: float
     ) -> VectorHits | None:
-        """Rows of the nodes that the graph finds and of those it does not know; None where they are too few."""
+        """The best rows of the nodes that the graph finds or does not know; None where they are too few."""
         assert self.graph is not None
         nodes = self.graph.nearest(query, min(fetch_size(k, share), self.graph.count))
         newer = self._rows_by_node[self._first_of_node[self.graph.count] :]
