@@ -13,10 +13,12 @@ import hashlib
 import os
 import shutil
 import struct
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,6 +31,7 @@ MAGIC = b"pi-rank-graph\r\n\x1a"  # the line end and the control character show 
 FORMAT = 1
 _LENGTH = struct.Struct("<I")
 _MAX_HEADER = 65536
+_CHECKSUM_BYTES = 32
 _BLOCK = 1 << 20
 _WORKING = ".pi-rank-graph-"
 _ABANDONED_SECONDS = 3600.0
@@ -50,6 +53,7 @@ class GraphKey(msgspec.Struct, frozen=True):
 class _Header(msgspec.Struct, frozen=True):
     format: int
     space: str
+    writer: str
     m: int
     key: GraphKey
     payload_bytes: int
@@ -67,22 +71,26 @@ def save_graph(graph: Graph, path: Path, key: GraphKey) -> None:
             f"its key says {key.count} of {key.dimension}"
         )
     with _errors_about(path), _working_folder(path) as folder:
-        payload = Path(folder, "payload")
+        payload, whole = Path(folder, "payload"), Path(folder, "whole")
         size = graph.save_payload(str(payload))
         if not payload.exists() or payload.stat().st_size != size:
             raise GraphFileError(f"{path}: hnswlib did not write the whole graph: is the disk full?")
-        with payload.open("rb") as source:
-            digest = _copied(source, None)
-        header = _Header(FORMAT, SPACE, graph.m, key, size, digest)
-        whole = Path(folder, "whole")
-        with payload.open("rb") as source, whole.open("wb") as target:
-            target.write(_packed(header))
-            if _copied(source, target) != digest:
-                raise GraphFileError(f"{path}: the graph changed while it was written")
-            target.flush()
-            os.fsync(target.fileno())
+        _write_whole(payload, whole, graph.m, key)
         whole.replace(path)
         _sync_folder(path.parent)
+
+
+def _write_whole(payload: Path, whole: Path, m: int, key: GraphKey) -> None:
+    """Header and payload in one file, on the disk before it returns."""
+    with payload.open("rb") as source, whole.open("wb") as target:
+        digest = _copied(source, None)
+        header = _Header(FORMAT, SPACE, _writer(), m, key, source.tell(), digest)
+        body = msgspec.json.encode(header)
+        target.write(MAGIC + _LENGTH.pack(len(body)) + body + _checksum(body))
+        source.seek(0)
+        _copied(source, target)
+        target.flush()
+        os.fsync(target.fileno())
 
 
 def load_graph(path: Path, key: GraphKey) -> Graph:
@@ -94,8 +102,11 @@ def load_graph(path: Path, key: GraphKey) -> Graph:
         header = _read_header(source, path)
         if header.key != key:
             raise GraphFileError(f"{path}: a graph of {header.key}, wanted one of {key}")
-        if (header.format, header.space) != (FORMAT, SPACE):
-            raise GraphFileError(f"{path}: format {header.format} in space {header.space} is not read here")
+        if (header.format, header.space, header.writer) != (FORMAT, SPACE, _writer()):
+            raise GraphFileError(
+                f"{path}: format {header.format}, space {header.space}, by {header.writer}; "
+                f"read here: {FORMAT}, {SPACE}, {_writer()}"
+            )
         if os.fstat(source.fileno()).st_size != source.tell() + header.payload_bytes:
             raise GraphFileError(f"{path}: cut short, or longer than its header says")
         with _working_folder(path) as folder:
@@ -117,9 +128,13 @@ def _load_verified(payload: Path, header: _Header) -> Graph:
     return graph
 
 
-def _packed(header: _Header) -> bytes:
-    body = msgspec.json.encode(header)
-    return MAGIC + _LENGTH.pack(len(body)) + body + hashlib.blake2b(body, digest_size=32).digest()
+def _writer() -> str:
+    """Whose layout a payload has: hnswlib writes its memory as it is."""
+    return f"hnswlib {version('hnswlib')} {sys.byteorder}-endian {struct.calcsize('P') * 8} bit"
+
+
+def _checksum(body: bytes) -> bytes:
+    return hashlib.blake2b(body, digest_size=_CHECKSUM_BYTES).digest()
 
 
 def _read_header(source: BinaryIO, path: Path) -> _Header:
@@ -128,7 +143,7 @@ def _read_header(source: BinaryIO, path: Path) -> _Header:
         raise GraphFileError(f"{path}: not a graph file of pi_rank")
     (length,) = _LENGTH.unpack(start[len(MAGIC) :])
     body = source.read(min(length, _MAX_HEADER))
-    if source.read(32) != hashlib.blake2b(body, digest_size=32).digest():
+    if source.read(_CHECKSUM_BYTES) != _checksum(body):
         raise GraphFileError(f"{path}: damaged (the header's checksum does not match)")
     try:
         return msgspec.json.decode(body, type=_Header)
@@ -138,7 +153,7 @@ def _read_header(source: BinaryIO, path: Path) -> _Header:
 
 def _copied(source: BinaryIO, target: BinaryIO | None) -> str:
     """The checksum of the rest of `source`, which is written to `target`."""
-    digest = hashlib.blake2b(digest_size=32)
+    digest = hashlib.blake2b(digest_size=_CHECKSUM_BYTES)
     while block := source.read(_BLOCK):
         digest.update(block)
         if target is not None:
@@ -157,8 +172,9 @@ def _errors_about(path: Path) -> Iterator[None]:
 def _working_folder(path: Path) -> tempfile.TemporaryDirectory[str]:
     """A folder beside `path`, on the same disk. What killed processes left of theirs is removed."""
     for left in path.parent.glob(f"{_WORKING}*"):
-        if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
-            shutil.rmtree(left, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another process removed it first
+            if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
+                shutil.rmtree(left)
     return tempfile.TemporaryDirectory(prefix=_WORKING, dir=path.parent)
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pi_rank._core.vectors import VectorTable
 from pi_rank.errors import VectorError
+from pi_rank.ranking.node_rows import NodeRows
 from pi_rank.ranking.vector_cost import exact_cost, fetch_size, graph_cost
 
 Strategy = Literal["auto", "exact", "hnsw"]
@@ -20,6 +21,7 @@ Flags = npt.NDArray[np.uint8]
 
 BATCH_TILE = 32  # queries per pass over the vectors: more share a pass, but their candidates leave the cache
 
+MOST_FETCHED = 0.25  # of its nodes, that a graph is asked for: past it, what it cannot reach may be missed
 GRAPH_SAMPLE = 16  # vectors compared when a graph is attached
 
 
@@ -55,7 +57,7 @@ class VectorIndex:
     one order on every machine; equal scores are ordered by `tie_rank`.
     """
 
-    __slots__ = ("_first_of_node", "_rows_by_node", "_table", "graph")
+    __slots__ = ("_rows", "_table", "graph")
 
     def __init__(self, table: VectorTable, graph: NodeGraph | None = None) -> None:
         if graph is not None and graph.count > table.count:
@@ -65,7 +67,7 @@ class VectorIndex:
         self._table = table
         self.graph = graph
         if graph is not None:
-            self._rows_by_node, self._first_of_node = _rows_by_node(table.row_node, table.count)
+            self._rows = NodeRows(table.row_node, table.count)
 
     @classmethod
     def build(cls, vectors: Floats, row_node: Ints) -> VectorIndex:
@@ -136,8 +138,8 @@ class VectorIndex:
         :param k: how many rows; 0 and more than there are rows are allowed.
         :param tie_rank: int32[n_rows]; equal scores come in ascending order of it.
         :param eligible: uint8[n_rows], 0 for rows that must not be found; None for all rows.
-        :param strategy: `exact` and `hnsw` force one; `auto` takes the cheaper. `hnsw` gives way to `exact`
-            where the graph finds fewer than k eligible rows.
+        :param strategy: `exact` and `hnsw` ask for one; `auto` takes the cheaper. `hnsw` gives way to `exact`
+            where the graph would have to give most of its nodes, or gives fewer than k eligible rows.
         :raises VectorError: a bad array, a negative k, or `hnsw` without a graph.
         """
         share = self._graph_share(k, eligible, strategy, queries=1)
@@ -211,47 +213,26 @@ class VectorIndex:
             raise VectorError(f"unknown strategy {strategy!r}: use auto, exact or hnsw")
         if strategy == "hnsw" and self.graph is None:
             raise VectorError("no graph is attached to the index: build one, or use strategy auto or exact")
-        if strategy == "exact" or self.graph is None or self.graph.count == 0 or k <= 0:
+        if strategy == "exact" or self.graph is None or k <= 0 or len(self._rows) == 0:
             return 0.0
-        rows = len(self._rows_by_node) - int(self._first_of_node[0])
-        able = rows if eligible is None else min(rows, int(np.count_nonzero(eligible)))
-        if able == 0:
+        able = len(self._rows) if eligible is None else int(np.count_nonzero(eligible))
+        share = min(1.0, able / len(self._rows))
+        if share == 0.0 or fetch_size(k, share) > self.graph.count * MOST_FETCHED:
             return 0.0
-        share = able / rows
-        if strategy == "hnsw":
-            return share
-        newer = len(self._rows_by_node) - int(self._first_of_node[self.graph.count])
+        newer = len(self._rows.since(self.graph.count))
         graph = graph_cost(fetch_size(k, share), self.graph.count, newer, self.dimension)
         exact = exact_cost(len(self.row_node), able, self.dimension, queries)
-        return share if graph < exact else 0.0
+        return share if strategy == "hnsw" or graph < exact else 0.0
 
     def _search_graph(
         self, query: Floats, k: int, tie_rank: Ints, eligible: Flags | None, share: float
     ) -> VectorHits | None:
         """The best rows of the nodes that the graph finds or does not know; None where they are too few."""
         assert self.graph is not None
-        nodes = self.graph.nearest(query, min(fetch_size(k, share), self.graph.count))
-        newer = self._rows_by_node[self._first_of_node[self.graph.count] :]
-        rows = np.concatenate([self._rows_of(nodes), newer])
+        nodes = self.graph.nearest(query, fetch_size(k, share))
+        rows = np.concatenate([self._rows.of(nodes), self._rows.since(self.graph.count)])
         found = self._table.search(query, k, tie_rank=tie_rank, eligible=eligible, rows=rows)
-        if len(found[0]) < k:
-            return None
-        return VectorHits(*found, "hnsw")
-
-    def _rows_of(self, nodes: Ints) -> Ints:
-        """All rows that have one of `nodes`."""
-        first = self._first_of_node[nodes]
-        counts = self._first_of_node[nodes + 1] - first
-        total = int(counts.sum())
-        offset = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-        rows: Ints = self._rows_by_node[np.repeat(first, counts) + offset]
-        return rows
-
-
-def _rows_by_node(row_node: Ints, count: int) -> tuple[Ints, npt.NDArray[np.int64]]:
-    """Rows in order of their node, and where each node's rows begin in it (int64[count + 1])."""
-    order = np.argsort(row_node, kind="stable").astype(np.int32)
-    return order, np.cumsum(np.bincount(row_node + 1, minlength=count + 1), dtype=np.int64)
+        return VectorHits(*found, "hnsw") if len(nodes) and len(found[0]) == k else None
 
 
 def _per_query(eligible: Flags | Sequence[Flags] | None, n: int) -> Sequence[Flags | None]:

@@ -27,7 +27,7 @@ def search(vectors, row_node, query, k, tie_rank, eligible=None, rows=None):
 
 
 def unit_vectors(seed: int, n: int, dimension: int, distinct: int | None = None):
-    """n random float32 unit vectors, `distinct` different ones; a few directions dominate, as in embeddings."""
+    """n random unit vectors, `distinct` different ones; a few directions dominate, as in embeddings."""
     random = np.random.default_rng(seed)
     spectrum = 1.0 / np.sqrt(np.arange(1, dimension + 1))
     raw = random.standard_normal((distinct or n, dimension)) * spectrum
