@@ -1,3 +1,1 @@
-"""Ranking: who is found by words, by meaning, by both, and who is chosen."""
-
-from __future__ import annotations
+"""Ranking: who is most likely to matter for a prompt, and who is chosen."""

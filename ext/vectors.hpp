@@ -1,0 +1,200 @@
+// The vector scan: int8 codes find the rows that can be among the k nearest, float64 scores decide.
+//
+// Every vector x (unit length) is also kept as int8 codes: x = scale * code + e, with |e| stored. For a query
+// q = step * qcode + r (int16 codes), Cauchy-Schwarz gives
+//     |q.x - scale * step * (qcode.code)| <= |q'| |e| + |r| |x|        where q' = step * qcode.
+// A row whose upper bound is below the k-th best lower bound cannot be a hit; the others are scored from their
+// float32 vectors. The result is therefore that of a full float64 scan, whatever the data; the codes only make
+// it read a quarter of the memory.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "vectors_kernels.hpp"
+#include "vectors_table.hpp"
+
+namespace pi_vectors {
+
+// The rows of a search: all of [0, count), or `rows[0, count)`; of those, the eligible ones that have a vector.
+struct Rows {
+    const int32_t* row_node;  // row -> node, -1 without a vector
+    const uint8_t* eligible;  // null: all
+    const int32_t* rows;      // null: all
+    const int32_t* tie_rank;
+    int64_t count;
+};
+
+struct Hit {
+    double score;
+    int32_t tie;
+    int32_t row;
+    bool operator<(const Hit& other) const {
+        if (score != other.score) return score > other.score;
+        return tie != other.tie ? tie < other.tie : row < other.row;
+    }
+};
+
+// One query's search: `scan` ranges of the rows, each once, then `finish`.
+class Search {
+public:
+    Search(const Table& table, const Rows& rows, const float* query, int64_t k, const Kernel& kernel)
+        : table_(table), rows_(rows), query_(query), k_(size_t(k)), kernel_(kernel), codes_(table.width, 0) {
+        encode_query();
+        best_lower_.reserve(k_);
+    }
+
+    void scan(int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            if (rows_.rows == nullptr && rows_.eligible != nullptr) i = skip_ineligible(i, end);
+            if (i == end) break;
+            const int32_t row = rows_.rows == nullptr ? int32_t(i) : rows_.rows[i];
+            if (rows_.eligible != nullptr && !rows_.eligible[row]) continue;
+            const int32_t node = rows_.row_node[row];
+            if (node < 0) continue;
+            const Segment& segment = *table_.segments[node / SEGMENT_ROWS];
+            const int32_t place = node % SEGMENT_ROWS;
+            block_codes_[filled_] = segment.codes.get() + place * table_.width;
+            block_scale_[filled_] = segment.scales[place];
+            block_error_[filled_] = segment.errors[place];
+            block_row_[filled_] = row;
+            prefetch(block_codes_[filled_], table_.width);
+            if (++filled_ == BLOCK) flush();
+        }
+        flush();
+    }
+
+    // The k best, best first; equal scores by tie rank.
+    std::vector<Hit> finish() {
+        const auto hopeless = [this](const Candidate& c) { return c.upper < threshold_; };
+        candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(), hopeless), candidates_.end());
+        const size_t first = std::min(k_, candidates_.size());
+        if (first < candidates_.size()) {
+            const auto higher = [](const Candidate& a, const Candidate& b) { return a.upper > b.upper; };
+            std::nth_element(candidates_.begin(), candidates_.begin() + first, candidates_.end(), higher);
+        }
+        // The exact scores of k rows bound the k-th best more tightly than their lower bounds did.
+        std::vector<Hit> hits;
+        double floor = std::numeric_limits<double>::infinity();
+        for (size_t i = 0; i < first; ++i) floor = std::min(floor, score(candidates_[i].row, &hits));
+        for (size_t i = first; i < candidates_.size(); ++i)
+            if (candidates_[i].upper >= floor) score(candidates_[i].row, &hits);
+        if (hits.size() > k_) {
+            std::nth_element(hits.begin(), hits.begin() + k_, hits.end());
+            hits.resize(k_);
+        }
+        std::sort(hits.begin(), hits.end());
+        return hits;
+    }
+
+private:
+    static constexpr size_t BLOCK = 64;  // rows per kernel call: their codes stay in the first-level cache
+
+    struct Candidate {
+        double upper;
+        int32_t row;
+    };
+
+    void encode_query() {
+        const int64_t top = std::min<int64_t>(32767, INT32_MAX / (int64_t(CODE_MAX) * int64_t(table_.width)));
+        double peak = 0.0;
+        for (size_t i = 0; i < table_.dimension; ++i) peak = std::max(peak, std::fabs(double(query_[i])));
+        step_ = std::max(peak / double(top), 1e-30);
+        double lost = 0.0, kept = 0.0;
+        for (size_t i = 0; i < table_.dimension; ++i) {
+            codes_[i] = int16_t(std::lround(query_[i] / step_));
+            const double value = step_ * codes_[i];
+            kept += value * value;
+            lost += (query_[i] - value) * (query_[i] - value);
+        }
+        query_norm_ = std::sqrt(kept) * (1.0 + 1e-9);
+        // 1.01: a "unit" vector may be a little longer; 1e-9: the rounding of these few float64 steps.
+        query_error_ = std::sqrt(lost) * 1.01 + 1e-9;
+    }
+
+    // The first index from i on that may be eligible, eight flags at a time.
+    int64_t skip_ineligible(int64_t i, int64_t end) const {
+        uint64_t flags;
+        for (; i + 8 <= end; i += 8) {
+            std::memcpy(&flags, rows_.eligible + i, 8);
+            if (flags) break;
+        }
+        return i;
+    }
+
+    void flush() {
+        int32_t dots[BLOCK];
+        kernel_.dot_rows(block_codes_, filled_, codes_.data(), table_.width, dots);
+        for (size_t i = 0; i < filled_; ++i) {
+            const double value = step_ * block_scale_[i] * dots[i];
+            const double margin = query_norm_ * block_error_[i] + query_error_;
+            if (value + margin < threshold_) continue;
+            candidates_.push_back({value + margin, block_row_[i]});
+            raise_threshold(value - margin);
+        }
+        filled_ = 0;
+    }
+
+    // Keeps the k best lower bounds in a heap, the least of them in front.
+    void raise_threshold(double lower) {
+        const std::greater<double> greater;
+        if (best_lower_.size() == k_) {
+            if (lower <= best_lower_.front()) return;
+            std::pop_heap(best_lower_.begin(), best_lower_.end(), greater);
+            best_lower_.back() = lower;
+        } else {
+            best_lower_.push_back(lower);
+        }
+        std::push_heap(best_lower_.begin(), best_lower_.end(), greater);
+        if (best_lower_.size() == k_) threshold_ = best_lower_.front();
+    }
+
+    double score(int32_t row, std::vector<Hit>* hits) const {
+        const double value = kernel_.score(query_, table_.vector(rows_.row_node[row]), table_.dimension);
+        hits->push_back({value, rows_.tie_rank[row], row});
+        return value;
+    }
+
+    const Table& table_;
+    const Rows rows_;
+    const float* query_;
+    const size_t k_;
+    const Kernel& kernel_;
+    std::vector<int16_t> codes_;
+    double step_ = 0.0, query_norm_ = 0.0, query_error_ = 0.0;
+    double threshold_ = -std::numeric_limits<double>::infinity();
+    std::vector<double> best_lower_;
+    std::vector<Candidate> candidates_;
+    size_t filled_ = 0;
+    const int8_t* block_codes_[BLOCK];
+    float block_scale_[BLOCK];
+    float block_error_[BLOCK];
+    int32_t block_row_[BLOCK];
+};
+
+// Many queries over the same rows: each tile of codes is read from memory once and serves them all.
+// `eligible` holds one pointer per query, null where all rows are eligible.
+inline std::vector<std::vector<Hit>> search_many(const Table& table, const Rows& rows,
+                                                 const std::vector<const uint8_t*>& eligible,
+                                                 const float* queries, int64_t k, const Kernel& kernel) {
+    constexpr int64_t TILE = 1024;
+    std::vector<std::unique_ptr<Search>> searches;
+    for (size_t q = 0; q < eligible.size(); ++q) {
+        Rows own = rows;
+        own.eligible = eligible[q];
+        searches.emplace_back(new Search(table, own, queries + q * table.dimension, k, kernel));
+    }
+    for (int64_t begin = 0; begin < rows.count; begin += TILE)
+        for (auto& one : searches) one->scan(begin, std::min(begin + TILE, rows.count));
+    std::vector<std::vector<Hit>> found;
+    for (auto& one : searches) found.push_back(one->finish());
+    return found;
+}
+
+}  // namespace pi_vectors

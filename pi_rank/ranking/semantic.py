@@ -1,0 +1,243 @@
+"""The vector index of a snapshot: exact scan or HNSW behind one interface, the cheaper chosen per search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pi_rank._core.vectors import VectorTable
+from pi_rank.errors import VectorError
+from pi_rank.ranking.node_rows import NodeRows
+from pi_rank.ranking.vector_cost import exact_cost, fetch_size, graph_cost
+
+Strategy = Literal["auto", "exact", "hnsw"]
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.uint8]
+
+BATCH_TILE = 32  # queries per pass over the vectors: more share a pass, but their candidates leave the cache
+
+MOST_FETCHED = 0.25  # of its nodes, that a graph is asked for: past it, what it cannot reach may be missed
+GRAPH_SAMPLE = 16  # vectors compared when a graph is attached
+
+
+class NodeGraph(Protocol):
+    """What an index needs of an approximate graph over its first `count` vectors (see `ranking/hnsw.py`)."""
+
+    @property
+    def count(self) -> int:
+        """How many vectors, from the first on, the graph knows."""
+        ...
+
+    def nearest(self, query: Floats, n: int) -> Ints:
+        """About the n vectors nearest to `query`, as their int32 numbers; none where n cannot be found."""
+        ...
+
+    def vector(self, node: int) -> Floats:
+        """The vector that the graph holds for `node`, float32[d]."""
+        ...
+
+
+class VectorHits(NamedTuple):
+    """Rows best first, their cosines, and the strategy that found them: `exact` or `hnsw`."""
+
+    rows: Ints
+    scores: npt.NDArray[np.float64]
+    strategy: Literal["exact", "hnsw"]
+
+
+class VectorIndex:
+    """Unit vectors of one embedding model and the rows that have them. Immutable, to be shared by threads.
+
+    Scores are float64 inner products summed in a fixed order, from both strategies, so that one query gives
+    one order on every machine; equal scores are ordered by `tie_rank`.
+    """
+
+    __slots__ = ("_rows", "_table", "graph")
+
+    def __init__(self, table: VectorTable, graph: NodeGraph | None = None) -> None:
+        if graph is not None and graph.count > table.count:
+            raise VectorError(
+                f"the graph holds {graph.count} vectors, the index {table.count}: rebuild the graph"
+            )
+        self._table = table
+        self.graph = graph
+        if graph is not None:
+            self._rows = NodeRows(table.row_node, table.count)
+
+    @classmethod
+    def build(cls, vectors: Floats, row_node: Ints) -> VectorIndex:
+        """An index of `vectors` for the rows of a snapshot.
+
+        :param vectors: float32[m, d] of unit length; copied.
+        :param row_node: int32[n_rows], the vector of each row, -1 for none. Rows may share a vector.
+        :raises VectorError: wrong dtype or shape, a value that is not finite, a length that is not 1, or a
+            row whose vector does not exist.
+        """
+        return cls(VectorTable.build(vectors, row_node))
+
+    def updated(self, new_vectors: Floats, row_node: Ints) -> VectorIndex:
+        """This index with `new_vectors` (float32[m, d], possibly none) behind its own and other rows.
+
+        The old vectors are shared, not copied, and readers of this index see no change. A graph is kept:
+        vectors that it does not know are scanned exactly.
+
+        :raises VectorError: as `build`, or vectors of another dimension.
+        """
+        return VectorIndex(self._table.updated(new_vectors, row_node), self.graph)
+
+    def with_graph(self, graph: NodeGraph | None) -> VectorIndex:
+        """This index with `graph` over its first vectors, or without one.
+
+        :raises VectorError: the graph knows more vectors than there are, or others (a sample is compared).
+        """
+        if graph is not None:
+            self._check_graph(graph)
+        return VectorIndex(self._table, graph)
+
+    @property
+    def count(self) -> int:
+        """Number of vectors."""
+        return self._table.count
+
+    @property
+    def dimension(self) -> int:
+        """Number of components of each vector."""
+        return self._table.dimension
+
+    @property
+    def row_node(self) -> Ints:
+        """The vector of each row, int32[n_rows], -1 for none; read-only."""
+        return self._table.row_node
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held for vectors and codes, without the graph."""
+        return self._table.nbytes
+
+    def vectors(self, begin: int, end: int) -> Floats:
+        """A copy of the vectors [begin, end), float32[end - begin, d]."""
+        return self._table.vectors(begin, end)
+
+    def search(
+        self,
+        query: Floats,
+        k: int,
+        *,
+        tie_rank: Ints,
+        eligible: Flags | None = None,
+        strategy: Strategy = "auto",
+    ) -> VectorHits:
+        """The k rows nearest to `query` by cosine, best first; fewer where fewer are eligible.
+
+        :param query: float32[d] of unit length.
+        :param k: how many rows; 0 and more than there are rows are allowed.
+        :param tie_rank: int32[n_rows]; equal scores come in ascending order of it.
+        :param eligible: uint8[n_rows], 0 for rows that must not be found; None for all rows.
+        :param strategy: `exact` and `hnsw` ask for one; `auto` takes the cheaper. `hnsw` gives way to `exact`
+            where the graph would have to give most of its nodes, or gives fewer than k eligible rows.
+        :raises VectorError: a bad array, a negative k, or `hnsw` without a graph.
+        """
+        share = self._graph_share(k, eligible, strategy, queries=1)
+        if share:
+            hits = self._search_graph(query, k, tie_rank, eligible, share)
+            if hits is not None:
+                return hits
+        return VectorHits(*self._table.search(query, k, tie_rank=tie_rank, eligible=eligible), "exact")
+
+    def search_batch(
+        self,
+        queries: Floats,
+        k: int,
+        *,
+        tie_rank: Ints,
+        eligible: Flags | Sequence[Flags] | None = None,
+        strategy: Strategy = "auto",
+        threads: int = 1,
+    ) -> list[VectorHits]:
+        """`search` for each of `queries`, in their order, without the GIL on `threads` threads.
+
+        :param queries: float32[q, d] of unit length.
+        :param eligible: one uint8[n_rows] for all queries, or one for each (a sequence, or uint8[q, n_rows]).
+        :raises VectorError: as `search`; or the numbers of queries and of eligibility arrays differ.
+        """
+        flags = _per_query(eligible, len(queries))
+        tiles = [slice(at, at + BATCH_TILE) for at in range(0, len(queries), BATCH_TILE)]
+
+        def run(tile: slice) -> list[VectorHits]:
+            return self._search_tile(queries[tile], k, tie_rank, flags[tile], strategy)
+
+        if threads <= 1 or len(tiles) <= 1:
+            found = [run(tile) for tile in tiles]
+        else:
+            with ThreadPoolExecutor(threads, "pi-rank-vectors") as pool:
+                found = list(pool.map(run, tiles))
+        return [hits for part in found for hits in part]
+
+    def _check_graph(self, graph: NodeGraph) -> None:
+        if graph.count > self.count:
+            raise VectorError(
+                f"the graph holds {graph.count} vectors, the index {self.count}: build the graph again"
+            )
+        for node in np.linspace(0, graph.count - 1, min(graph.count, GRAPH_SAMPLE)).astype(int).tolist():
+            if not np.array_equal(graph.vector(node), self.vectors(node, node + 1)[0]):
+                raise VectorError(
+                    f"the graph holds another vector {node} than the index: build the graph again"
+                )
+
+    def _search_tile(
+        self, queries: Floats, k: int, tie_rank: Ints, flags: Sequence[Flags | None], strategy: Strategy
+    ) -> list[VectorHits]:
+        """Graph searches one by one; what they leave is scanned together."""
+        hits: dict[int, VectorHits] = {}
+        for at, own in enumerate(flags):
+            share = self._graph_share(k, own, strategy, queries=len(flags))
+            found = self._search_graph(queries[at], k, tie_rank, own, share) if share else None
+            if found is not None:
+                hits[at] = found
+        left = [at for at in range(len(flags)) if at not in hits]
+        if left:
+            rest = self._table.search_many(
+                queries[left], k, tie_rank=tie_rank, eligible=[flags[at] for at in left]
+            )
+            hits.update({at: VectorHits(*each, "exact") for at, each in zip(left, rest, strict=True)})
+        return [hits[at] for at in range(len(flags))]
+
+    def _graph_share(self, k: int, eligible: Flags | None, strategy: Strategy, queries: int) -> float:
+        """The eligible share of the rows if the graph should be searched, else 0."""
+        if strategy not in ("auto", "exact", "hnsw"):
+            raise VectorError(f"unknown strategy {strategy!r}: use auto, exact or hnsw")
+        if strategy == "hnsw" and self.graph is None:
+            raise VectorError("no graph is attached to the index: build one, or use strategy auto or exact")
+        if strategy == "exact" or self.graph is None or k <= 0 or len(self._rows) == 0:
+            return 0.0
+        able = len(self._rows) if eligible is None else int(np.count_nonzero(eligible))
+        share = min(1.0, able / len(self._rows))
+        if share == 0.0 or fetch_size(k, share) > self.graph.count * MOST_FETCHED:
+            return 0.0
+        newer = len(self._rows.since(self.graph.count))
+        graph = graph_cost(fetch_size(k, share), self.graph.count, newer, self.dimension)
+        exact = exact_cost(len(self.row_node), able, self.dimension, queries)
+        return share if strategy == "hnsw" or graph < exact else 0.0
+
+    def _search_graph(
+        self, query: Floats, k: int, tie_rank: Ints, eligible: Flags | None, share: float
+    ) -> VectorHits | None:
+        """The best rows of the nodes that the graph finds or does not know; None where they are too few."""
+        assert self.graph is not None
+        nodes = self.graph.nearest(query, fetch_size(k, share))
+        rows = np.concatenate([self._rows.of(nodes), self._rows.since(self.graph.count)])
+        found = self._table.search(query, k, tie_rank=tie_rank, eligible=eligible, rows=rows)
+        return VectorHits(*found, "hnsw") if len(nodes) and len(found[0]) == k else None
+
+
+def _per_query(eligible: Flags | Sequence[Flags] | None, n: int) -> Sequence[Flags | None]:
+    if eligible is None or (isinstance(eligible, np.ndarray) and eligible.ndim == 1):
+        return [eligible] * n
+    if len(eligible) != n:
+        raise VectorError(f"{len(eligible)} eligibility arrays for {n} queries")
+    return list(eligible)
