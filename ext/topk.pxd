@@ -1,0 +1,58 @@
+"""The k best of a stream of scored rows: a bounded heap with the worst kept hit on top."""
+
+cimport numpy as cnp
+from libc.stdint cimport int32_t
+from libcpp.algorithm cimport pop_heap, push_heap
+from libcpp.vector cimport vector
+
+
+cdef extern from *:
+    """
+    #include <cstdint>
+    #ifndef PI_RANK_HIT
+    #define PI_RANK_HIT
+    struct Hit {
+        double score;
+        int32_t tie;
+        int32_t row;
+        // "Ranks before": higher score first, equal scores by ascending tie rank. An operator rather than a
+        // comparison passed by pointer, so that the standard algorithms inline it.
+        bool operator<(const Hit& other) const {
+            if (score != other.score) return score > other.score;
+            if (tie != other.tie) return tie < other.tie;
+            return row < other.row;
+        }
+    };
+    #endif
+    """
+    cdef cppclass Hit:
+        double score
+        int32_t tie
+        int32_t row
+        bint operator<(const Hit&) nogil
+
+
+cdef inline void offer(vector[Hit]& kept, size_t k, const Hit& hit) noexcept nogil:
+    """Keep `hit` if it is one of the k best so far. k is at least 1."""
+    if kept.size() < k:
+        kept.push_back(hit)
+    elif hit < kept[0]:
+        pop_heap(kept.begin(), kept.end())
+        kept[kept.size() - 1] = hit
+    else:
+        return
+    push_heap(kept.begin(), kept.end())
+
+
+cdef inline tuple hit_arrays(const vector[Hit]& hits):
+    """(int32 rows, float64 scores) in the order of `hits`."""
+    cdef cnp.npy_intp n = hits.size()
+    rows_array = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT32, 0)
+    scores_array = cnp.PyArray_EMPTY(1, &n, cnp.NPY_FLOAT64, 0)
+    cdef int32_t* rows = <int32_t*>cnp.PyArray_DATA(rows_array)
+    cdef double* scores = <double*>cnp.PyArray_DATA(scores_array)
+    cdef cnp.npy_intp i
+    for i in range(n):
+        rows[i] = hits[i].row
+        scores[i] = hits[i].score
+    return rows_array, scores_array

@@ -1,0 +1,37 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+class Segment:
+    """One segment's arrays (postings.FIELDS) with the statistics of one version of the index."""
+
+    def __init__(
+        self,
+        arrays: dict[str, NDArray[Any]],
+        frequencies: NDArray[np.int32],
+        impacts: NDArray[np.float64],
+    ) -> None:
+        """
+        :param frequencies: int32[terms], live rows that have the term.
+        :param impacts: float64[codes], BM25's quotient of each (term frequency, document length) pair.
+        :raises ValueError: the statistics are not of these arrays' sizes.
+        """
+
+def search(
+    segments: tuple[Segment, ...],
+    terms: tuple[str, ...],
+    live_rows: int,
+    k: int,
+    eligible: NDArray[np.uint8],
+    tie_rank: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The k best rows with eligible[row] == 1 and their scores, best first; a repeated term counts repeatedly.
+
+    The caller makes sure that `eligible` and `tie_rank` have an entry for every row.
+    """
+
+def shared_content(
+    segments: tuple[Segment, ...], terms: tuple[str, ...], rows: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """For each of the ascending `rows`, how many of the distinct `terms` it has, function words left out."""

@@ -1,0 +1,225 @@
+"""BM25 over stems, equal to FTS5's bm25(): an immutable index of a large base segment and a small delta.
+
+    index = LexicalIndex.build(analyzer.document_terms(texts))
+    rows, scores = index.search(analyzer.query_terms(prompt), 12, eligible=eligible, tie_rank=tie_rank)
+    index = index.updated(dead_rows, analyzer.document_terms(new_texts))
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pi_rank._core import bm25, postings
+from pi_rank.ranking.array_file import CacheMismatch, read_arrays, write_arrays
+from pi_rank.ranking.arrays import require_array
+
+__all__ = ["CacheMismatch", "LexicalIndex"]
+
+# FTS5's parameters (https://www.sqlite.org/fts5.html#the_bm25_function).
+K1 = 1.2
+B = 0.75
+
+_CACHE_KIND = "lexical 1"  # the number goes up when postings.FIELDS or what they mean changes
+# The delta is copied at each update: small enough for a write to take about a millisecond, large enough for
+# the whole to be copied seldom.
+DELTA_ROWS = 1024
+DELTA_SHARE = 1 / 16
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class LexicalIndex:
+    """Postings of all rows, dead ones included, with statistics over the live ones.
+
+    Made by `build`, `updated` or `load`. Nothing in it changes: it can be searched from any thread while
+    its successor is made.
+    """
+
+    def __init__(
+        self, segments: Sequence[Arrays], frequencies: Sequence[NDArray[np.int32]], live: NDArray[np.uint8]
+    ) -> None:
+        """Use `build`, `updated` or `load`.
+
+        :param segments: the arrays of adjacent segments, from row 0 on (_core.postings.FIELDS).
+        :param frequencies: for each segment int32[terms], the live rows that have the term.
+        :param live: uint8[n_rows], 1 for a row that counts.
+        """
+        self._segments = tuple(segments)
+        self._frequencies = tuple(frequencies)
+        self._live = live
+        self._n_live = int(np.count_nonzero(live))
+        lengths = np.concatenate([segment["lengths"] for segment in segments])
+        self._content = np.concatenate([segment["content"] for segment in segments])
+        tokens = int(lengths.sum(dtype=np.int64, where=live.view(np.bool_)))
+        average = tokens / self._n_live if tokens else 1.0  # without a token nothing can match
+        self._scorers = tuple(
+            bm25.Segment(segment, frequency, _impacts(segment, average))
+            for segment, frequency in zip(self._segments, self._frequencies, strict=True)
+        )
+
+    @classmethod
+    def build(cls, terms: Sequence[bytes]) -> LexicalIndex:
+        """An index of the packed documents, which become rows 0, 1, 2, ….
+
+        :param terms: what FtsAnalyzer.document_terms gave, in row order.
+        :raises TypeError, ValueError: a document that pack_terms has not written.
+        """
+        segment = postings.build(terms)
+        return cls([segment], [_static_frequencies(segment)], np.ones(len(terms), np.uint8))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows, dead ones included."""
+        return self._live.size
+
+    @property
+    def n_live(self) -> int:
+        """Rows that count in the statistics and can be found."""
+        return self._n_live
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory, or of mapped file, that the index holds."""
+        arrays = [array for segment in self._segments for array in segment.values()]
+        pairs = sum(segment["pair_length"].size for segment in self._segments)
+        held = [*arrays, *self._frequencies, self._live, self._content]
+        return sum(array.nbytes for array in held) + 8 * pairs
+
+    def updated(self, dead: NDArray[np.int32], added: Sequence[bytes]) -> LexicalIndex:
+        """The next version: rows `dead` no longer count, `added` documents follow at the end.
+
+        Costs a pass over the postings of the segments that lose a row, and a copy of the delta; the base is
+        shared with this version until the delta has grown to DELTA_SHARE of it.
+
+        :raises TypeError: `dead` is no int32 array, or a document is not bytes.
+        :raises ValueError: a row is listed twice, is not there or is dead already; a document is malformed.
+        """
+        live = self._next_live(require_array("dead", dead, np.int32), len(added))
+        segments = list(self._segments)
+        if added:
+            segments.append(postings.build(added, self.n_rows))
+        segments = _compacted(segments)
+        frequencies = [
+            self._frequencies[i]
+            if i < len(self._segments)
+            and segment is self._segments[i]
+            and not _touches(segment, dead)
+            else postings.live_frequencies(segment, live)
+            for i, segment in enumerate(segments)
+        ]
+        return LexicalIndex(segments, frequencies, live)
+
+    def search(
+        self,
+        terms: Sequence[str],
+        k: int,
+        *,
+        eligible: NDArray[np.uint8] | None,
+        tie_rank: NDArray[np.int32],
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The k best rows for the stems `terms`, best first: (int32 rows, float64 scores > 0).
+
+        score = Σ idf · tf · (k1 + 1) / (tf + k1 · (1 − b + b · length / average length)) over the terms, a
+        repeated one counted again, with idf = ln((N − df + 0.5) / (df + 0.5)), at least 1e-6: the negative
+        of FTS5's bm25(), added up in the same order. N, df and the average length are of live rows.
+
+        :param eligible: uint8[n_rows], 1 where the row may be returned (never a dead one); None: all live.
+        :param tie_rank: int32[n_rows]; equal scores are ordered by it, ascending.
+        :raises TypeError: an array of another type.
+        :raises ValueError: an array of another length or not contiguous; k is negative.
+        """
+        if (k := operator.index(k)) < 0:
+            raise ValueError(f"k must not be negative, not {k}")
+        eligible = self._live if eligible is None else self._per_row("eligible", eligible, np.uint8)
+        self._per_row("tie_rank", tie_rank, np.int32)
+        k = min(k, self.n_rows)
+        return bm25.search(self._scorers, tuple(terms), self._n_live, k, eligible, tie_rank)
+
+    def overlap(
+        self, terms: Sequence[str], *, rows_mask: NDArray[np.uint8], tie_rank: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Shared share of stems for the rows with rows_mask[row] != 0: (int32 rows, float64 ratios > 0).
+
+        ratio = distinct stems that query and document share ÷ the smaller of their numbers of distinct
+        stems; stems of function words are left out. Best first, equal ratios by ascending tie rank.
+
+        :raises TypeError, ValueError: as for `search`.
+        """
+        mask = self._per_row("rows_mask", rows_mask, np.uint8)
+        ties = self._per_row("tie_rank", tie_rank, np.int32)
+        distinct = tuple(dict.fromkeys(terms))
+        rows = np.flatnonzero(mask != 0).astype(np.int32)  # numpy finds set booleans ten times faster than bytes
+        shared = bm25.shared_content(self._scorers, distinct, rows)
+        rows, shared = rows[shared > 0], shared[shared > 0]
+        ratios = shared / np.minimum(len(distinct), self._content[rows])
+        order = np.lexsort((ties[rows], -ratios))
+        return rows[order], ratios[order]
+
+    def save(self, path: Path, key: str) -> None:
+        """Write a cache file for `load`; a reader sees the old file or the whole new one.
+
+        :param key: what the contents depend on, such as store id and generation.
+        :raises OSError: the file cannot be written; the old one is untouched.
+        """
+        segment = self._segments[0]
+        for delta in self._segments[1:]:
+            segment = postings.merge(segment, delta)
+        frequencies = postings.live_frequencies(segment, self._live)
+        write_arrays(path, _CACHE_KIND, key, {**segment, "frequencies": frequencies, "live": self._live})
+
+    @classmethod
+    def load(cls, path: Path, key: str) -> LexicalIndex:
+        """The index that `save` wrote under the same key, memory-mapped.
+
+        :raises CacheMismatch: there is none, or it is damaged, stale or of another version; build it again.
+        """
+        arrays = read_arrays(path, _CACHE_KIND, key)
+        return cls([{name: arrays[name] for name in postings.FIELDS}], [arrays["frequencies"]], arrays["live"])
+
+    def _per_row(self, name: str, array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
+        return require_array(name, array, dtype, self.n_rows)
+
+    def _next_live(self, dead: NDArray[np.int32], n_added: int) -> NDArray[np.uint8]:
+        if dead.size and (dead.min() < 0 or dead.max() >= self.n_rows):
+            raise ValueError(f"dead rows must be 0 to {self.n_rows - 1}; got {dead.min()} to {dead.max()}")
+        if np.unique(dead).size != dead.size or not self._live[dead].all():
+            raise ValueError("a row can die once; dead lists a row twice, or one that is dead already")
+        live = np.concatenate((self._live, np.ones(n_added, np.uint8)))
+        live[dead] = 0
+        return live
+
+
+def _impacts(segment: Arrays, average_length: float) -> NDArray[np.float64]:
+    """BM25's quotient for each pair; the order of operations is FTS5's, so that the last bit agrees."""
+    frequency = segment["pair_frequency"].astype(np.float64)
+    norm = K1 * (1 - B + B * segment["pair_length"] / average_length)
+    quotients: NDArray[np.float64] = frequency * (K1 + 1.0) / (frequency + norm)
+    return quotients
+
+
+def _static_frequencies(segment: Arrays) -> NDArray[np.int32]:
+    return np.diff(segment["offsets"]).astype(np.int32)
+
+
+def _touches(segment: Arrays, dead: NDArray[np.int32]) -> bool:
+    first = int(segment["first_row"][0])
+    return bool(((dead >= first) & (dead < first + segment["lengths"].size)).any())
+
+
+def _compacted(segments: list[Arrays]) -> list[Arrays]:
+    """At most a base and a delta; one segment once the delta has outgrown its share."""
+    base, *deltas = segments
+    if not deltas:
+        return [base]
+    delta = deltas[0]
+    for newer in deltas[1:]:
+        delta = postings.merge(delta, newer)
+    if delta["lengths"].size > max(DELTA_ROWS, DELTA_SHARE * base["lengths"].size):
+        return [postings.merge(base, delta)]
+    return [base, delta]
