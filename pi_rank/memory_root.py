@@ -240,7 +240,7 @@ def _project_files(root: Path) -> list[str]:
     names = sorted(PROJECTS + name for name in os.listdir(folder) if name.endswith(".jsonl"))  # noqa: PTH208
     for name in names:
         if not _is_text(name):
-            raise OSError(f"the file name {ascii(name)} is not Unicode; rename it")
+            raise OSError(f"the file name {name!a} is not Unicode; rename it")
     return names
 
 

@@ -67,7 +67,7 @@ def resolve_project(directory: str | Path) -> Project:
 
 
 def read_settings(folder: Path) -> tuple[Path, dict[str, Any]] | None:
-    """PI's settings in the nearest `.pi/settings.json`, from the folder up to its git root, and whose they are.
+    """PI's settings in the nearest `.pi/settings.json`, up to the git root, and the folder they are of.
 
     :raises ConfigError: the file is there but is not a JSON object.
     """
@@ -95,7 +95,7 @@ def _identify(folder: Path, git_root: Path | None, package: str | None) -> tuple
 
 
 def _explicit_identity(folder: Path) -> str:
-    """The slug of `projectIdentity`, which is the id or an object with `project_id`; empty if there is none."""
+    """The slug of `projectIdentity`, an id or an object with `project_id`; empty if there is none."""
     found = read_settings(folder)
     identity = found[1].get("projectIdentity") if found else None
     if isinstance(identity, dict):

@@ -167,7 +167,7 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
     if application_id == APPLICATION_ID:
         if version != SCHEMA_VERSION:
             raise StoreVersionError(
-                f"the store {path} has schema version {version}, not {SCHEMA_VERSION} as this pi_rank; {REBUILD}"
+                f"the store {path} has schema version {version}, not {SCHEMA_VERSION} as here; {REBUILD}"
             )
         return True
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]

@@ -123,7 +123,7 @@ def _check_root(connection: sqlite3.Connection, contents: RootContents) -> int:
 
 
 def _update_tombstones(connection: sqlite3.Connection, contents: RootContents) -> frozenset[str]:
-    """The tombstones in force. Where the file cannot be read, those of the last sync stay: deleted is deleted."""
+    """The tombstones in force: where the file cannot be read, also those of the last sync."""
     known = frozenset(row[0] for row in connection.execute("SELECT id FROM tombstones"))
     now = contents.tombstones | known if TOMBSTONES in contents.unreadable else contents.tombstones
     connection.executemany("DELETE FROM tombstones WHERE id = ?", ((id_,) for id_ in known - now))
