@@ -64,8 +64,9 @@ def resolve_context(
 ) -> SessionContext:
     """The turn of a prompt asked in a working directory, with its profile, project root and repository id.
 
-    `fields` are further fields of `SessionContext`; one that is given (not None) is never overridden. Without a
-    working directory nothing is resolved. The profile is `project:` and the project's id (see `resolve_project`).
+    `fields` are further fields of `SessionContext`; one that is given (not None) is never overridden.
+    Without a working directory nothing is resolved. The profile is `project:` and the project's id (see
+    `resolve_project`).
 
     :raises ContextError: a field is unknown or has the wrong type.
     :raises ConfigError: the project's `.pi/settings.json` is not JSON.
@@ -86,8 +87,8 @@ def resolve_context(
 def project_keys(context: SessionContext) -> frozenset[str]:
     """The slugs by which the turn's project may be called in a record's scope.
 
-    They are those of the repository id and of the last segments of the project root and the working directory,
-    with either path separator. A name without a slug is left out: it equals no project.
+    They are those of the repository id and of the last segments of the project root and the working
+    directory, with either path separator. A name without a slug is left out: it equals no project.
     """
     names = (
         context.repository_id or "",

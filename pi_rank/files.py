@@ -20,7 +20,7 @@ SETTLED_NS = 2_000_000_000
 
 
 class Fingerprint(NamedTuple):
-    """What a file looked like when it was read. `settled`: size and time alone say whether it has changed since."""
+    """What a file looked like when read. `settled`: size and time alone tell whether it changed since."""
 
     size: int
     mtime_ns: int
@@ -29,7 +29,7 @@ class Fingerprint(NamedTuple):
 
 
 class FileVersion(NamedTuple):
-    """The bytes of one version of a file. Not `stable`: it changed at each attempt, so this may be half of one."""
+    """The bytes of one version of a file. Not `stable`: it changed at each attempt and may be half of one."""
 
     data: bytes
     fingerprint: Fingerprint
@@ -39,7 +39,8 @@ class FileVersion(NamedTuple):
 def read_version(path: Path) -> FileVersion:
     """Read a file; where it changes meanwhile, read it again.
 
-    :raises OSError: it is missing, may not be read, or is no regular file (opening a pipe would wait for ever).
+    :raises OSError: it is missing, may not be read, or is no regular file (opening a pipe would wait for
+    ever).
     """
     for attempt in range(READ_ATTEMPTS):
         if attempt:
@@ -57,7 +58,7 @@ def read_version(path: Path) -> FileVersion:
 
 
 def refreshed(path: Path, known: Fingerprint) -> Fingerprint | None:
-    """The file's fingerprint now, if its content is still what `known` says; None if it changed or cannot be read."""
+    """The file's fingerprint now, or None if its content is not what `known` says or cannot be read."""
     try:
         now = path.stat()
         if known.settled and (now.st_size, now.st_mtime_ns) == (known.size, known.mtime_ns):
@@ -76,7 +77,7 @@ def without_bom(data: bytes) -> bytes:
 
 
 class LiveFile(Generic[T]):
-    """A small file that is looked at on every turn: parsed again only when its size, time or inode changed."""
+    """A small file that every turn looks at: parsed again only when its size, time or inode changed."""
 
     def __init__(self, path: Path, parse: Callable[[bytes], T]) -> None:
         self._path = path

@@ -38,8 +38,9 @@ class SourcedRecord(NamedTuple):
 class RootContents(msgspec.Struct):
     """All governed memory of a root, as one reading found it.
 
-    Ids are unique in `records`, which are in file order. `unreadable` names the files (and, ending in `/`, folders)
-    that are there but could not be read: what they hold is unknown, which is not the same as nothing.
+    Ids are unique in `records`, which are in file order. `unreadable` names the files (and, ending in `/`,
+    folders) that are there but could not be read: what they hold is unknown, which is not the same as
+    nothing.
     """
 
     root: Path
@@ -106,7 +107,8 @@ class MemoryRoot:
         except (OSError, ValueError) as error:
             problem = f"cannot be read ({_why(error)})"
         raise MemoryRootError(
-            f"the memory root {self.path} {problem}; give PI's memory folder as the root, or set PI_MEMORY_ROOT"
+            f"the memory root {self.path} {problem}; "
+            "give PI's memory folder as the root, or set PI_MEMORY_ROOT"
         )
 
 
@@ -210,7 +212,8 @@ def find_memory_root(explicit: str | Path | None = None, working_directory: str 
 
     The project's own is `localPath` in its `.pi/settings.json`, relative to the folder that holds `.pi`.
 
-    :raises ConfigError: the project's settings file is not JSON: its memory must not be mixed up with another's.
+    :raises ConfigError: the project's settings file is not JSON: its memory must not be mixed up with
+    another's.
     """
     if explicit is not None:
         return Path(explicit).expanduser()
@@ -228,11 +231,26 @@ def _governed_files(root: Path) -> list[str]:
 
 
 def _project_files(root: Path) -> list[str]:
-    """Names of the project files, sorted, relative to the root. OSError where their folder cannot be listed."""
+    """Names of the project files relative to the root, sorted.
+
+    :raises OSError: their folder cannot be listed, or a name in it cannot be written down.
+    """
     folder = root / PROJECTS
     if not os.path.lexists(folder):
         return []
-    return sorted(PROJECTS + entry.name for entry in os.scandir(folder) if entry.name.endswith(".jsonl"))
+    names = sorted(PROJECTS + name for name in os.listdir(folder) if name.endswith(".jsonl"))  # noqa: PTH208
+    for name in names:
+        if not _is_text(name):
+            raise OSError(f"the file name {name!a} is not Unicode; rename it")
+    return names
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _why(error: Exception) -> str:

@@ -29,7 +29,7 @@ class SessionSummary(msgspec.Struct, frozen=True, rename={"first_message": "firs
 
 
 class Notes(msgspec.Struct, frozen=True):
-    """The live text of one day; empty where a file is missing. `sessions` are that day's, in the index's order."""
+    """The live text of one day; empty where a file is missing. `sessions` are that day's, in index order."""
 
     scratchpad: str = ""
     daily: str = ""

@@ -1,4 +1,4 @@
-"""Which project a directory belongs to: from its settings, git files and package files, with no process started."""
+"""Which project a directory belongs to, from its settings, git and package files; starts no process."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Project(msgspec.Struct, frozen=True):
 def slug(text: str) -> str:
     """The text as a key for comparing names: NFKC, case folded, runs of letters and digits joined by `-`.
 
-    Letters of every script count, with their combining marks, so 项目 stays 项目. A name of nothing but symbols
-    (an emoji) is those symbols; a name of punctuation only is the empty string, which never equals a project.
+    Letters of every script count, with their combining marks, so 项目 stays as it is. A name of nothing but
+    symbols (an emoji) is those symbols; one of punctuation only is empty, and equals no project.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     words = "".join(char if char.isalnum() or _is_mark(char) else " " for char in folded).split()
@@ -50,9 +50,9 @@ def slug(text: str) -> str:
 def resolve_project(directory: str | Path) -> Project:
     """The project that a working directory belongs to; it need not exist.
 
-    The id is, first that applies: the slug of `projectIdentity` in `.pi/settings.json`; `git-` and the first 16 hex
-    digits of SHA-256 of the origin URL; `gitroot-` and as many of the git root's path; the slug of the package name
-    (package.json or pyproject.toml); the slug of the folder's name.
+    The id is, first that applies: the slug of `projectIdentity` in `.pi/settings.json`; `git-` and the
+    first 16 hex digits of SHA-256 of the origin URL; `gitroot-` and as many of the git root's path; the
+    slug of the package name (package.json or pyproject.toml); the slug of the folder's name.
 
     :raises ContextError: the path cannot be a path.
     :raises ConfigError: the settings file is not JSON, so that the project cannot be known.
@@ -67,7 +67,7 @@ def resolve_project(directory: str | Path) -> Project:
 
 
 def read_settings(folder: Path) -> tuple[Path, dict[str, Any]] | None:
-    """PI's own section of the nearest `.pi/settings.json`, from the folder up to its git root, and the folder it is of.
+    """PI's settings in the nearest `.pi/settings.json`, up to the git root, and the folder they are of.
 
     :raises ConfigError: the file is there but is not a JSON object.
     """
@@ -95,7 +95,7 @@ def _identify(folder: Path, git_root: Path | None, package: str | None) -> tuple
 
 
 def _explicit_identity(folder: Path) -> str:
-    """`projectIdentity`, either the id itself or an object with `project_id`, as a slug; empty where there is none."""
+    """The slug of `projectIdentity`, an id or an object with `project_id`; empty if there is none."""
     found = read_settings(folder)
     identity = found[1].get("projectIdentity") if found else None
     if isinstance(identity, dict):
@@ -104,9 +104,10 @@ def _explicit_identity(folder: Path) -> str:
 
 
 def _find_package(folder: Path, git_root: Path | None) -> tuple[Path, str] | None:
-    """The nearest folder with a package file, and the package's name; not past the git root, nor in the home folder."""
+    """The nearest folder with a package file, and its name; not past the git root, nor in the home folder."""
+    home = _absolute("~")
     for parent in _upward(folder):
-        if parent == Path.home() and parent != folder:
+        if parent == home and parent != folder:
             return None
         if _exists(parent / "package.json"):
             return parent, _package_json_name(parent / "package.json") or parent.name
@@ -150,7 +151,7 @@ def _origin_url(git_root: Path) -> str:
 
 
 def _git_directory(dot_git: Path) -> Path:
-    """The folder that holds the repository's config: `.git` itself, or what a worktree's `.git` file leads to."""
+    """The folder of the repository's config: `.git` itself, or what a worktree's `.git` file leads to."""
     if not dot_git.is_file():
         return dot_git
     target = dot_git.read_text("utf-8", "replace").partition("gitdir:")[2].strip()

@@ -105,8 +105,8 @@ _OPEN_WORDS = {
     "memory_kind": frozenset(get_args(MemoryKind)),
     "stability": frozenset(get_args(Stability)),
 }
-# One JSON escape: a proper surrogate pair, a lone surrogate (group 1), or any other escape. Matching every escape
-# in turn keeps an escaped backslash followed by "ud83d" what it is.
+# One JSON escape: a proper surrogate pair, a lone surrogate (group 1), or any other escape. Matching every
+# escape in turn keeps an escaped backslash followed by "ud83d" what it is.
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
@@ -121,10 +121,10 @@ _encode_json = msgspec.json.Encoder(order="deterministic").encode
 def decode_record(line: bytes, *, layer: Layer | None = None, project: str | None = None) -> MemoryRecord:
     """One line of a memory file as a record.
 
-    A record needs `id`, `statement`, `status`, `confidence` (0 to 1) and a layer: its own, else `layer`, the one
-    of the file it is in. A record without a scope belongs to `project` where the file is a project's, else it is
-    global. `null` counts as absent. A lone surrogate (half an emoji, which JavaScript writes as `\\ud83d`)
-    becomes U+FFFD.
+    A record needs `id`, `statement`, `status`, `confidence` (0 to 1) and a layer: its own, else `layer`,
+    the one of the file it is in. A record without a scope belongs to `project` where the file is a
+    project's, else it is global. `null` counts as absent. A lone surrogate (half an emoji, which JavaScript
+    writes as `\\ud83d`) becomes U+FFFD.
 
     :raises RecordError: naming the field and its value, where the line is not such a record.
     """
@@ -170,7 +170,7 @@ def without_nulls(value: Any, levels: int = 3) -> Any:  # noqa: ANN401
 
 
 def encode_record(record: MemoryRecord) -> bytes:
-    """The record as one canonical JSON line: equal records give equal bytes, and `decode_record` gives it back."""
+    """The record as one canonical JSON line, from which `decode_record` gives an equal record."""
     if record.scope == GLOBAL_SCOPE and record.scope is not GLOBAL_SCOPE:
         record = msgspec.structs.replace(record, scope=GLOBAL_SCOPE)  # defaults are left out by identity
     if not record.extra:

@@ -18,7 +18,14 @@ from pi_rank.project import slug
 from pi_rank.records import decode_record, embedded_text
 from pi_rank.results import SyncReport
 from pi_rank.store_schema import connect, transaction, translated
-from pi_rank.store_sync import Analyzer, apply_contents, forget_records, last_report, write_fingerprints
+from pi_rank.store_sync import (
+    Analyzer,
+    apply_contents,
+    forget_records,
+    last_report,
+    root_name,
+    write_fingerprints,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,8 +48,8 @@ class StoredRow(NamedTuple):
 class RowChanges(NamedTuple):
     """What happened to the rows since a generation.
 
-    `complete`: `added` is every row there is, and what the reader held before is void. Otherwise `added` are the
-    new rows and `removed` the rowids gone since; a changed record is one of each. Both ascend.
+    `complete`: `added` is every row there is, and what the reader held before is void. Otherwise `added`
+    are the new rows and `removed` the rowids gone since; a changed record is one of each. Both ascend.
     """
 
     generation: int
@@ -59,7 +66,7 @@ class StoreVersion(NamedTuple):
 
 
 class VectorRows(NamedTuple):
-    """Stored vectors, oldest first: float32[n, dimension]; row i belongs to the text with `text_hashes[i]`."""
+    """Stored vectors, oldest first: float32[n, dimension]; row i is of the text with `text_hashes[i]`."""
 
     last: int
     text_hashes: list[bytes]
@@ -67,7 +74,7 @@ class VectorRows(NamedTuple):
 
 
 class _Line:
-    """One connection, and the lock that lets threads take turns on it."""
+    """One connection, and the lock by which threads take turns on it."""
 
     def __init__(self, path: Path, read_only: bool) -> None:
         self.connection = connect(path, read_only=read_only)
@@ -77,16 +84,22 @@ class _Line:
 class MemoryStore:
     """The store of one memory root.
 
-    Threads may share it. It has three connections, so that neither a long sync nor a long read keeps a turn from
-    asking for the version. Other processes may read and write the same file: writes take turns, reads never wait.
+    Threads may share it. It has three connections, so that neither a long sync nor a long read keeps a turn
+    from asking for the version. Other processes may read and write the same file: writes take turns, reads
+    never wait.
     """
 
     def __init__(self, path: Path, read_only: bool) -> None:
         self.path = path
         self.read_only = read_only
-        self._writer = None if read_only else _Line(path, read_only=False)
-        self._reader = _Line(path, read_only=True)
-        self._pulse = _Line(path, read_only=True)
+        self._lines: list[_Line] = []
+        try:
+            self._writer = None if read_only else self._line(read_only=False)
+            self._reader = self._line(read_only=True)
+            self._pulse = self._line(read_only=True)
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def open(cls, path: str | Path, *, read_only: bool = False) -> MemoryStore:
@@ -99,10 +112,9 @@ class MemoryStore:
 
     def close(self) -> None:
         """Close the file. Closing twice is harmless."""
-        for line in (self._pulse, self._reader, self._writer):
-            if line is not None:
-                with line.lock:
-                    line.connection.close()
+        for line in reversed(self._lines):  # the writer last: it folds the write-ahead log into the file
+            with line.lock:
+                line.connection.close()
 
     def __enter__(self) -> MemoryStore:
         return self
@@ -163,14 +175,14 @@ class MemoryStore:
             return report
 
     def rows(self, since: int = 0) -> RowChanges:
-        """Rows added and removed after generation `since` (0: all rows), as one version of the store has them."""
+        """Rows added and removed after generation `since` (0: all rows), all of one version of the store."""
         with self._reading() as connection:
             generation, complete_from = connection.execute(
                 "SELECT generation, complete_from FROM state"
             ).fetchone()
             complete = not complete_from <= since <= generation or since == 0
             added = connection.execute(_ALL_ROWS if complete else _NEW_ROWS, () if complete else (since,))
-            rows = [StoredRow(*row[:3], bool(row[3]), *row[4:]) for row in added]
+            rows = [StoredRow(a, b, c, bool(d), e, f) for a, b, c, d, e, f in added]
             removed = connection.execute(_REMOVED_ROWS, (since,)) if not complete else ()
             return RowChanges(generation, complete, rows, [rowid for (rowid,) in removed])
 
@@ -185,7 +197,8 @@ class MemoryStore:
         if not fts_query or k <= 0:
             return []
         among = "" if rowids is None else "AND rowid IN (SELECT value FROM json_each(?))"
-        query = f"SELECT rowid, -rank FROM records_fts WHERE records_fts MATCH ? {among} ORDER BY rank, rowid LIMIT ?"
+        query = f"""SELECT rowid, -rank FROM records_fts WHERE records_fts MATCH ? {among}
+            ORDER BY rank, rowid LIMIT ?"""
         given = (fts_query, k) if rowids is None else (fts_query, f"[{','.join(map(str, rowids))}]", k)
         with self._reading() as connection:
             return connection.execute(query, given).fetchall()
@@ -254,10 +267,15 @@ class MemoryStore:
     def _fingerprints(self, root: MemoryRoot) -> dict[str, Fingerprint]:
         """What the files looked like at the last sync with this root; nothing where it was another."""
         with self._reading() as connection:
-            if connection.execute("SELECT root FROM state").fetchone()[0] != str(root.path.resolve()):
+            if connection.execute("SELECT root FROM state").fetchone()[0] != root_name(root.path):
                 return {}
             rows = connection.execute("SELECT file, size, mtime_ns, digest, settled FROM files").fetchall()
         return {file: Fingerprint(size, mtime, digest, bool(ok)) for file, size, mtime, digest, ok in rows}
+
+    def _line(self, *, read_only: bool) -> _Line:
+        line = _Line(self.path, read_only)
+        self._lines.append(line)
+        return line
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:

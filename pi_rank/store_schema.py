@@ -1,4 +1,4 @@
-"""The store's file: its tables, how it is opened and known as ours, and what SQLite's errors mean for a user."""
+"""The store's file: its tables, how it is opened and known as ours, and what SQLite's errors mean."""
 
 from __future__ import annotations
 
@@ -17,14 +17,22 @@ SCHEMA_VERSION = 1
 BUSY_SECONDS = 30.0
 REBUILD = "`pi-rank rebuild` makes a new store from the memory files"
 
+
+class DamagedStoreError(StoreError):
+    """The file is there and is not, or no longer, a readable SQLite file."""
+
+
+class ForeignFileError(StoreVersionError):
+    """The file is another program's."""
+
+
 _SCHEMA = (
     """CREATE TABLE state (
-        uuid TEXT NOT NULL,
-        generation INTEGER NOT NULL,      -- goes up with each sync that changed something
-        complete_from INTEGER NOT NULL,   -- `removed` is complete for readers of this generation or a later one
-        root TEXT NOT NULL,               -- the memory root this store is of; empty before the first sync
-        skipped TEXT NOT NULL,            -- JSON of the last sync's report
-        warnings TEXT NOT NULL
+        uuid TEXT NOT NULL, generation INTEGER NOT NULL,      -- goes up with each sync that changed
+        something complete_from INTEGER NOT NULL,   -- `removed` is complete for readers of this generation
+        or a later one root TEXT NOT NULL,               -- the memory root this store is of; empty before
+        the first sync skipped TEXT NOT NULL,            -- JSON of the last sync's report warnings TEXT NOT
+        NULL
     )""",
     """CREATE TABLE files (
         file TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, digest BLOB, settled INTEGER
@@ -92,7 +100,7 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, path: Path, *, write: bool = True) -> Iterator[None]:
-    """All or nothing; a write waits its turn behind other processes' writes, a read sees one version throughout."""
+    """All or nothing; a write waits its turn behind other processes' writes, a read sees one version."""
     with translated(path):
         connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
         try:
@@ -110,12 +118,13 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError(f"the store {path} {_meaning(str(error))}") from error
+        message = str(error)
+        if "not a database" in message or "malformed" in message:
+            raise DamagedStoreError(f"the store {path} is damaged ({message}); {REBUILD}") from error
+        raise StoreError(f"the store {path} {_meaning(message)}") from error
 
 
 def _meaning(message: str) -> str:
-    if "not a database" in message or "malformed" in message:
-        return f"is damaged ({message}); {REBUILD}"
     if "full" in message or "I/O error" in message:
         return f"could not be written ({message}) and is as it was; make room on the disk and sync again"
     if "readonly" in message:
@@ -152,18 +161,18 @@ def _connect_read_only(path: Path) -> sqlite3.Connection:
 
 
 def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
-    """True for a store of this version, False for an empty file. Changes nothing, for the file may be another's."""
+    """True for a store of this version, False for an empty file. Changes nothing: it may be another's."""
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application_id == APPLICATION_ID:
         if version != SCHEMA_VERSION:
             raise StoreVersionError(
-                f"the store {path} has schema version {version}, this pi_rank reads {SCHEMA_VERSION}; {REBUILD}"
+                f"the store {path} has schema version {version}, not {SCHEMA_VERSION} as here; {REBUILD}"
             )
         return True
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if application_id or version or tables:
-        raise StoreVersionError(
+        raise ForeignFileError(
             f"{path} is another program's SQLite file and is left alone; name another store with --store, "
             "in which `pi-rank rebuild` can work"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -80,7 +81,7 @@ def apply_contents(connection: sqlite3.Connection, contents: RootContents, analy
 
 
 def forget_records(connection: sqlite3.Connection) -> None:
-    """Drop everything but the vectors, so that the next `apply_contents` starts from nothing; readers then reload."""
+    """Drop everything but the vectors, so that `apply_contents` starts from nothing; readers then reload."""
     for table in ("records", "records_fts", "removed", "tombstones", "files"):
         connection.execute(f"DELETE FROM {table}")
     connection.execute("UPDATE state SET root = '', generation = generation + 1")
@@ -105,10 +106,15 @@ def write_fingerprints(connection: sqlite3.Connection, fingerprints: Mapping[str
     connection.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?)", rows)
 
 
+def root_name(root: Path) -> str:
+    """The root as the store remembers it: links resolved, and written so that SQLite can hold it."""
+    return str(root.resolve()).encode("utf-8", "backslashreplace").decode()
+
+
 def _check_root(connection: sqlite3.Connection, contents: RootContents) -> int:
     """The store's generation, once it is sure that the store is of this root."""
     generation, root = connection.execute("SELECT generation, root FROM state").fetchone()
-    if root not in ("", str(contents.root.resolve())):
+    if root not in ("", root_name(contents.root)):
         raise StoreError(
             f"this store is of the memory root {root}, not of {contents.root}; name another store, "
             "or use `pi-rank rebuild` if the folder has moved"
@@ -117,7 +123,7 @@ def _check_root(connection: sqlite3.Connection, contents: RootContents) -> int:
 
 
 def _update_tombstones(connection: sqlite3.Connection, contents: RootContents) -> frozenset[str]:
-    """The tombstones in force. Those of the last sync stay where the file cannot be read: deleted is deleted."""
+    """The tombstones in force: where the file cannot be read, also those of the last sync."""
     known = frozenset(row[0] for row in connection.execute("SELECT id FROM tombstones"))
     now = contents.tombstones | known if TOMBSTONES in contents.unreadable else contents.tombstones
     connection.executemany("DELETE FROM tombstones WHERE id = ?", ((id_,) for id_ in known - now))
@@ -190,7 +196,8 @@ def _row(rowid: int, item: _Incoming, terms: bytes) -> tuple[object, ...]:
 
 def _drop_orphan_vectors(connection: sqlite3.Connection, text_hashes: Iterable[bytes]) -> None:
     connection.executemany(
-        "DELETE FROM vectors WHERE text_hash = ?1 AND NOT EXISTS (SELECT 1 FROM records WHERE text_hash = ?1)",
+        """DELETE FROM vectors WHERE text_hash = ?1
+            AND NOT EXISTS (SELECT 1 FROM records WHERE text_hash = ?1)""",
         ((text_hash_,) for text_hash_ in text_hashes),
     )
 
@@ -199,7 +206,7 @@ def _write_report(connection: sqlite3.Connection, contents: RootContents) -> Non
     connection.execute(
         "UPDATE state SET root = ?, skipped = ?, warnings = ?",
         (
-            str(contents.root.resolve()),
+            root_name(contents.root),
             msgspec.json.encode(contents.skipped).decode(),
             msgspec.json.encode(contents.warnings).decode(),
         ),
