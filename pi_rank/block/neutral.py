@@ -34,9 +34,11 @@ _CONTROL = re.compile(f"[{_CONTROLS}]")
 _HIDDEN = re.compile(f"[{_INVISIBLE}]+")
 _SHAPING = f"[{_JOINERS}{_SELECTORS}]"
 # Joiners and selectors shape emoji and the letters of some scripts: never ASCII, except a keycap's base, ...
-_MISPLACED = re.compile(f"(?<![^\x00-\xa0#*0-9]){_SHAPING}+|(?<=[#*0-9])(?!\ufe0f\u20e3){_SHAPING}+")
+_MISPLACED = re.compile(
+    f"(?:^|(?<=[\x00-\x22$-)+-/:-\xa0])){_SHAPING}+|(?<=[#*0-9])(?!\ufe0f\u20e3){_SHAPING}+"
+)
 # ... and one of each is enough: a run of them spells a message that nobody sees.
-_SHAPING_RUN = re.compile(f"([{_SELECTORS}][{_JOINERS}]|{_SHAPING}){_SHAPING}+")
+_SHAPING_RUN = re.compile(f"([{_SELECTORS}]?[{_JOINERS}]?){_SHAPING}*")
 _LOOSE_JOINER = re.compile(f"[{_JOINERS}](?![^\x00-\xa0])")
 _HEADING = re.compile(f"(?:^|(?<=[{_BREAKS}]))[^\\S{_BREAKS}]*#{{1,6}}(?=\\s|$)|(?<=\\s)#{{2,6}}(?=\\s|$)")
 _BREAK = re.compile(f"[ {_BREAKS}]{{2,}}|[{_BREAKS}]")
