@@ -31,7 +31,7 @@ def test_cut_from_the_end_keeps_the_last():
 
 
 def test_one_long_line_is_cut_inside():
-    assert fit_lines([Line("- a ", "部署" * 50)], 20) == ("- a 部署部…\n", 17, 1)
+    assert fit_lines([Line("- a ", "部署" * 50)], 20) == ("- a 部署部署…\n", 20, 1)
     assert fit_lines(_lines("0123456789"), 8, from_end=True) == ("…6789\n", 8, 1)
 
 

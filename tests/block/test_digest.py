@@ -55,6 +55,6 @@ def test_nothing():
 
 
 def test_open_items():
-    pad = "# Pad\n- [ ] one\n- [x] done\n  * [ ] two \n- [ ]\n- [ ] \nfree text\n- [X] done\r\n+ [ ] ## three\r\n"
+    pad = "# Pad\n- [ ] one\n- [x] done\n  * [ ] two \n- [ ]\n- [ ] \nfree\n- [X] x\r\n+ [ ] ## three\r\n"
     assert [line.text for line in open_items(pad)] == ["one", "two", "＃＃ three"]
     assert open_items("") == ()

@@ -25,18 +25,22 @@ def _record(**fields):
     return MemoryRecord(**(defaults | {"updated_at": "2026-06-30"} | fields))
 
 
-@pytest.mark.parametrize(
-    ("confidence", "shown"),
-    [(0.125, "0.13"), (0.015, "0.02"), (0.005, "0.01"), (0.995, "1.00"), (0.9949999, "0.99"), (0.285, "0.29")]
-    + [
-        (1, "1.00"),
-        (0, "0.00"),
-        (0.0, "0.00"),
-        (1e-9, "0.00"),
-        (0.1 + 0.2, "0.30"),
-        (0.9099999999999999, "0.91"),
-    ],
-)
+CONFIDENCES = {
+    0.125: "0.13",
+    0.015: "0.02",
+    0.005: "0.01",
+    0.285: "0.29",
+    0.995: "1.00",
+    0.9949999: "0.99",
+    0.9099999999999999: "0.91",
+    0.1 + 0.2: "0.30",
+    1e-9: "0.00",
+    0: "0.00",
+    1: "1.00",
+}
+
+
+@pytest.mark.parametrize(("confidence", "shown"), CONFIDENCES.items())
 def test_confidence(confidence, shown):
     assert format_confidence(confidence) == shown
 

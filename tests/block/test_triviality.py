@@ -6,7 +6,8 @@ from pi_rank.block.triviality import ACKNOWLEDGEMENTS, is_trivial, wants_session
 
 TRIVIAL = """
 ok|OK!!|Yes..|thanks!|THANKS 🙏🏽|👍 thank you.|sounds   good…|got it?!|ok, thanks!|Ｄｏｎｅ！|好的。
-謝謝～|了解です！|네!|спасибо)|¡Gracias!|d’accord.|👍👍|👨‍👩‍👧‍👦🎉|🇫🇷|👍!!!|a|改|é́́́|/|/help| /model opus|/plugin:run x
+謝謝～|了解です！|네!|спасибо)|¡Gracias!|d’accord.|👍👍|👨‍👩‍👧‍👦🎉|🇫🇷|👍!!!|a|改|é́́́
+/|/help| /model opus|/plugin:run x
 """
 REQUESTS = """
 help|why?|fix it|ok then what|thanks to caching|done with tests?|nextjs|true story|c++ !|réé́é
