@@ -87,7 +87,7 @@ def test_exactly_enough_bytes():
     size = len(WHOLE.encode())
     assert build_block(FULL, max_bytes=size).markdown == WHOLE
     less = build_block(FULL, max_bytes=size - 1)
-    assert less.markdown.endswith("- [shop] fixed the c…\n")
+    assert less.markdown.endswith("- [shop] fixed the …\n")
 
 
 @pytest.mark.parametrize("max_bytes", [0, 1, 10, len(TITLE), 50])
@@ -97,13 +97,12 @@ def test_no_bare_header(max_bytes):
     assert sum(block.omitted.values()) == 10
 
 
-def test_a_hundred_bytes_show_the_first_rule():
-    block = build_block(FULL, max_bytes=100)
-    assert (
-        block.markdown == f"{TITLE}\n## Hard Rules\n⚠️ AVOID: [conf 0.92] …\n\n… 9 more not shown\n"[:0]
-        or block.markdown
+def test_little_room_goes_to_the_first_rule():
+    assert build_block(FULL, max_bytes=130).markdown == (
+        "# Persistent Intelligence Context\n\n"
+        "## Hard Rules\n⚠️ AVOID: [conf 0.92] Never e…\n… 1 more not shown\n\n"
+        "… 8 more not shown\n"
     )
-    assert block.bytes <= 100
 
 
 def test_nothing_to_show():
@@ -235,7 +234,7 @@ def test_every_line_is_ours(parts, max_bytes):
     lines = block.markdown.split("\n")
     assert len(lines) == len(block.markdown.splitlines()) + 1
     headings = [line for line in lines if re.match(r"\s*#{1,2}(\s|$)", line)]
-    assert headings == [TITLE.strip(), *(h for h in HEADINGS if h in headings)][: len(headings)]
+    assert headings == [heading for heading in [TITLE.strip(), *HEADINGS] if heading in headings]
     assert not any(re.match(r"\s*(```|~~~|(=+|-+)\s*$)", line) for line in lines)
 
 
