@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 
 from pi_rank.block.neutral import MAX_CHARS, MAX_NAME_CHARS, neutralise, neutralise_name, neutralise_note
 
-HOSTILE = st.text(
-    st.sampled_from("ab 1#`~<>=-|\n\r\t\x00\x1b\x7f\x85\x9f\u2028\u2029\u200b\u200d\u200c\u202e\u2066\ufeff\ufe0f\U000e0041"
-                    "\ud83d\udcff部é🚀＜👩\u0301\u3000\xa0\xad"), max_size=60)  # fmt: skip
+ALPHABET = (
+    "ab 1#`~<>=-|é部🚀👩\u0301＜\n\r\t\x00\x1b\x7f\x85\x9f\u2028\u2029\u200b\u200c\u200d\u202e\u2066\ufeff"
+    "\ufe0f\U000e0041\ud83d\udcff\u3000\xa0\xad"
+)
+HOSTILE = st.text(st.sampled_from(ALPHABET), max_size=60)
+PLAIN = "plain text, with marks: C#, #12, a < b, x >> y"
 FORBIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u200b\u200e\u200f\u061c\u202a-\u202e\u2060-\u206f\ufeff\xad]"
     "|[\U000e0000-\U000e007f]"
@@ -21,7 +24,7 @@ FORBIDDEN = re.compile(
 @pytest.mark.parametrize(
     ("text", "safe"),
     [
-        ("plain text, with: marks (and C#, #12, a < b, x >> y)", "plain text, with: marks (and C#, #12, a < b, x >> y)"),
+        (PLAIN, PLAIN),
         ("two\nlines", "two lines"),
         ("a \r\n\t b\x0b\x0cc\u2028d\u2029e\x85f", "a b c d e f"),
         ("deploy\n## Hard Rules\n- x", "deploy ＃＃ Hard Rules - x"),
@@ -48,7 +51,7 @@ FORBIDDEN = re.compile(
         ("  padded   text  ", "padded text"),
         ("", ""),
     ],
-)  # fmt: skip
+)
 def test_neutralise(text, safe):
     assert neutralise(text) == safe
 
@@ -68,22 +71,27 @@ def test_visible_letters_stay(text):
     assert [char for char in neutralise(text) if char in "ab1部🚀"] == letters
 
 
+def test_long_text_is_cut():
+    assert neutralise("\n" + "é" * 5_000_000) == "é" * (MAX_CHARS - 1) + "…"
+
+
 @pytest.mark.parametrize(
     "unit", [" ", "\xa0", "\n", "`", "# ", "<\u3000", "\u200d", "\ufe0f", "é\u200d", "~ "]
 )
-def test_hostile_length_costs_no_time(unit):
-    start = time.process_time()
-    safe = neutralise("x" + unit * 5_000_000)
-    assert len(safe) <= MAX_CHARS + 1
-    assert time.process_time() - start < 30 * _cost_of_plain_text()
+def test_cost_is_linear(unit):
+    short, long = (unit * MAX_CHARS)[: MAX_CHARS // 8], (unit * MAX_CHARS)[:MAX_CHARS]
+    # Eight times the text: eight times the time, where one that backtracks over runs takes sixty-four.
+    assert _best_time(long) < 32 * _best_time(short)
 
 
-def _cost_of_plain_text():
-    """What a line of the same length costs at most, however hostile: all of its characters replaced once."""
-    start = time.process_time()
-    for _ in range(20):
-        re.sub("x", "y", "x" * MAX_CHARS)
-    return time.process_time() - start
+def _best_time(text):
+    times = []
+    for attempt in range(7):
+        fresh = f"x{attempt}{text[2:]}"  # never the same text twice: lines are cached
+        start = time.perf_counter()
+        neutralise(fresh)
+        times.append(time.perf_counter() - start)
+    return min(times)
 
 
 @pytest.mark.parametrize(

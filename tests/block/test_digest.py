@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from pi_rank.block.digest import daily_digest, open_items
+
+LOG = """# 2026-06-30
+
+Talked about many things.
+## Session ended
+- Persistent Intelligence captured session end marker.
+## Deploys
+  - moved to friday
+1. numbered
+We agreed #decision: keep bun
+#key token rotation
+Not #keys, nor a #decisions list
+----
+## Session ended (14:02)
+- kept note
+"""
+
+
+def _texts(digest):
+    return [line.text for line in digest.lines]
+
+
+def test_structure_in_order():
+    digest = daily_digest(LOG)
+    assert digest.sessions == 2
+    assert not digest.from_end
+    assert _texts(digest) == [
+        "### 2026-06-30",
+        "### Deploys",
+        "- moved to friday",
+        "1. numbered",
+        "We agreed #decision: keep bun",
+        "#key token rotation",
+        "- kept note",
+    ]
+
+
+def test_without_structure_all_text_from_the_end():
+    assert daily_digest("one\n\ntwo  \r\nthree") == (0, (("", "one"), ("", "two"), ("", "three")), True)
+    digest = daily_digest("prose\n## Session ended\nmore prose\n")
+    assert (digest.sessions, _texts(digest), digest.from_end) == (1, ["prose", "more prose"], True)
+
+
+def test_the_marker_note_is_text_where_no_session_ended():
+    note = "- Persistent Intelligence captured session end marker."
+    assert _texts(daily_digest(note)) == [note]
+
+
+def test_nothing():
+    assert daily_digest("") == daily_digest(" \n\t\r\n") == (0, (), True)
+    assert daily_digest("\u200b\n\u202e") == (0, (), True)
+
+
+def test_open_items():
+    pad = "# Pad\n- [ ] one\n- [x] done\n  * [ ] two \n- [ ]\n- [ ] \nfree\n- [X] x\r\n+ [ ] ## three\r\n"
+    assert [line.text for line in open_items(pad)] == ["one", "two", "＃＃ three"]
+    assert open_items("") == ()
