@@ -1,0 +1,82 @@
+"""`pi-rank sync`, `status` and `rebuild`: the store and the memory files behind it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from pi_rank.cli import arguments as options
+from pi_rank.cli import session
+from pi_rank.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    pass
+
+
+def configure_sync(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `sync`."""
+    parser.epilog = (
+        "Reads every memory file and writes what changed to the store in one transaction; only changed texts are\n"
+        "embedded. The memory files are never written. Lines that cannot be used are listed on stderr.\n"
+    )
+    _configure(parser, run_sync)
+
+
+def configure_status(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `status`."""
+    parser.epilog = "Shows the store as it is, without reading the memory files again.\n"
+    _configure(parser, run_status)
+
+
+def configure_rebuild(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `rebuild`."""
+    parser.epilog = (
+        "For a store that is damaged or was written by another version. Everything in it comes from the memory\n"
+        "files, so nothing is lost but the time to embed them again.\n"
+    )
+    _configure(parser, run_rebuild)
+
+
+def _configure(parser: argparse.ArgumentParser, run: Any) -> None:  # noqa: ANN401
+    options.add_store(parser)
+    options.add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run_sync(arguments: argparse.Namespace) -> int:
+    """Sync, and say what changed."""
+    with session.opened(arguments) as engine:
+        _print_sync(session.synced(engine), as_json=arguments.json)
+    return 0
+
+
+def run_status(arguments: argparse.Namespace) -> int:
+    """Print the engine's status, one value a line."""
+    with session.opened(arguments) as engine:
+        status = engine.status()
+    if arguments.json:
+        print_json(status)
+    else:
+        print_table(["store", ""], [[name, _text(value)] for name, value in status.items()])
+    return 0
+
+
+def run_rebuild(arguments: argparse.Namespace) -> int:
+    """Set the old store aside, make a new one, and remove the old one only when the new one is complete."""
+    root = find_memory_root(arguments.root, options.working_directory(arguments))
+    store = Path(arguments.store) if arguments.store else default_store_path(root)
+    with replaced(store), session.opened(arguments) as engine:
+        _print_sync(session.synced(engine), as_json=arguments.json)
+    return 0
+
+
+def _print_sync(report: SyncReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json(msgspec.to_builtins(report))
+        return
+    changes = f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged"
+    print(f"{changes}; {report.embedded} texts embedded, {len(report.skipped)} lines skipped")
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
