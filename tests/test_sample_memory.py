@@ -52,8 +52,17 @@ def test_there_is_every_layer_status_and_scope(contents, records):
         "promoted": 1,
         "deleted": 1,
     }
-    assert Counter(record.scope.type for record in records.values()) == {"global": 50, "project": 24, "domain": 16}
-    assert {record.scope.project for record in records.values()} == {None, "orchard-api", "lumen-app", "заметки"}
+    assert Counter(record.scope.type for record in records.values()) == {
+        "global": 50,
+        "project": 24,
+        "domain": 16,
+    }
+    assert {record.scope.project for record in records.values()} == {
+        None,
+        "orchard-api",
+        "lumen-app",
+        "заметки",
+    }
     assert {profile["project_id"] for profile in contents.profiles} > {"orchard-api", "lumen-app", "заметки"}
 
 
