@@ -1,4 +1,4 @@
-"""The sample memory: it holds every kind of record, and its three turns show what each part of a turn does."""
+"""The sample memory: it holds every kind of record, and its turns show what each part of a turn does."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import pi_rank
+from pi_rank.cli.arguments import model_name
 from pi_rank.errors import PiRankError
 
 SHOWN_PROBLEMS = 5  # of the memory files; `pi-rank sync` names all
@@ -135,3 +136,50 @@ def _root(arguments: argparse.Namespace) -> Path:
     from pi_rank.memory_root import find_memory_root
 
     return find_memory_root(arguments.root, Path.cwd())
+
+
+def check_model(arguments: argparse.Namespace) -> Check:
+    """The model's files are those of its card, and it embeds a sentence."""
+    from pi_rank.embedding import load_embedder
+    from pi_rank.embedding.registry import OnnxCard, find_card, verify
+
+    name = model_name(arguments)
+    if name is None:
+        return Check("model", "ok", "none: records are ranked by words only")
+    card = find_card(name)
+    if isinstance(card, OnnxCard):
+        verify(card)
+    vector = load_embedder(name).embed_query("Is anybody there?")
+    checked = f"{len(card.files)} files as in its card, " if isinstance(card, OnnxCard) else ""
+    return Check("model", "ok", f"{card.id}: {checked}{len(vector)} dimensions")
+
+
+def check_store(arguments: argparse.Namespace) -> Check:
+    """The store is sound and of this version; a store that is not there yet is no fault."""
+    from pi_rank.store import MemoryStore, default_store_path
+
+    path = Path(arguments.store) if arguments.store else default_store_path(_root(arguments))
+    if not path.exists():
+        return Check(
+            "store", "note", f"not made yet: {path}", "pi-rank sync makes it; context and search do so too"
+        )
+    with MemoryStore.open(path, read_only=True) as store:
+        records = len(store.rows().added)
+        vectors = ", ".join(f"{count} vectors of {model}" for model, count in store.vector_counts().items())
+    damage = _damage(path)
+    if damage:
+        return Check(
+            "store", "wrong", f"{path}: {damage}", "pi-rank rebuild makes it anew from the memory files"
+        )
+    return Check("store", "ok", f"{records} records, {vectors or 'no vectors'} in {path}")
+
+
+def _damage(path: Path) -> str:
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    try:
+        found = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
+    except sqlite3.Error as error:
+        return str(error)
+    finally:
+        connection.close()
+    return "" if found == ["ok"] else "; ".join(found)

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 SAMPLE = Path(__file__).parent.parent / "sample"
 
 EPILOG = """\
-The sample is a developer's memory of 90 records in four languages and three projects. Its files are read from
-the package; the store is made in a temporary folder and removed at the end. Nothing of yours is read or written.
+The sample is a developer's memory of 90 records in four languages and three projects. Its files are read
+from the package; the store is made in a temporary folder and removed at the end. Nothing of yours is read
+or written.
 """
 
 

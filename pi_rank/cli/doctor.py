@@ -9,9 +9,9 @@ from pi_rank.cli.checks import Check, run_checks
 from pi_rank.cli.output import one_line, print_json
 
 EPILOG = """\
-Checks the Python it runs on, the compiled core, SQLite's FTS5, the model's files by their sha256, each line of
-the memory files, and the store. Writes nothing. Exit code 1 when something is wrong; each such line says what to
-do about it.
+Checks the Python it runs on, the compiled core, SQLite's FTS5, the model's files by their sha256, each
+line of the memory files, and the store. Writes nothing. Exit code 1 when something is wrong; each such line
+says what to do about it.
 """
 MARKS = {"ok": "ok   ", "note": "note ", "wrong": "WRONG"}
 

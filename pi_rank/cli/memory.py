@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from pi_rank.cli import arguments as options
 from pi_rank.cli import session
 from pi_rank.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    pass
+    from pi_rank.results import SyncReport
 
 
 def configure_sync(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `sync`."""
     parser.epilog = (
-        "Reads every memory file and writes what changed to the store in one transaction; only changed texts are\n"
-        "embedded. The memory files are never written. Lines that cannot be used are listed on stderr.\n"
+        "Reads every memory file and writes what changed to the store in one transaction; only changed\n"
+        "texts are embedded. The memory files are never written. Lines that cannot be used are listed on stderr.\n"
     )
     _configure(parser, run_sync)
 
@@ -31,8 +34,8 @@ def configure_status(parser: argparse.ArgumentParser) -> None:
 def configure_rebuild(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `rebuild`."""
     parser.epilog = (
-        "For a store that is damaged or was written by another version. Everything in it comes from the memory\n"
-        "files, so nothing is lost but the time to embed them again.\n"
+        "For a store that is damaged or was written by another version. Everything in it comes from the\n"
+        "memory files, so nothing is lost but the time to embed them again; a damaged file is kept aside.\n"
     )
     _configure(parser, run_rebuild)
 
@@ -62,11 +65,18 @@ def run_status(arguments: argparse.Namespace) -> int:
 
 
 def run_rebuild(arguments: argparse.Namespace) -> int:
-    """Set the old store aside, make a new one, and remove the old one only when the new one is complete."""
-    root = find_memory_root(arguments.root, options.working_directory(arguments))
-    store = Path(arguments.store) if arguments.store else default_store_path(root)
-    with replaced(store), session.opened(arguments) as engine:
-        _print_sync(session.synced(engine), as_json=arguments.json)
+    """Make the store anew, whatever state it is in, and embed what it lost."""
+    from pi_rank.memory_root import MemoryRoot, find_memory_root
+    from pi_rank.ranking.analysis import FtsAnalyzer
+    from pi_rank.rebuild import rebuild
+    from pi_rank.store import default_store_path
+
+    root = MemoryRoot(find_memory_root(arguments.root, options.working_directory(arguments)))
+    made = rebuild(arguments.store or default_store_path(root.path), root.read(), FtsAnalyzer())
+    session.tell_problems(made)
+    with session.opened(arguments) as engine:
+        embedded = session.embed(engine).embedded
+    _print_sync(msgspec.structs.replace(made, embedded=embedded), as_json=arguments.json)
     return 0
 
 
@@ -74,7 +84,8 @@ def _print_sync(report: SyncReport, *, as_json: bool) -> None:
     if as_json:
         print_json(msgspec.to_builtins(report))
         return
-    changes = f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged"
+    counts = {name: getattr(report, name) for name in ("added", "changed", "removed", "unchanged")}
+    changes = ", ".join(f"{count} {name}" for name, count in counts.items())
     print(f"{changes}; {report.embedded} texts embedded, {len(report.skipped)} lines skipped")
 
 

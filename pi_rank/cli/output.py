@@ -1,4 +1,4 @@
-"""How results reach people and programs: JSON, tables, and notes; colour only where a terminal will show it."""
+"""How results reach people and programs: JSON, tables and notes; colour only where a terminal shows it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def note(text: str) -> None:
 
 
 def one_line(text: str, width: int | None = None) -> str:
-    """The text with every control, format and line-breaking character as one space, cut at `width` columns."""
+    """The text with each run of control, format and white space as one space, cut at `width` columns."""
     clean = "".join(" " if unicodedata.category(c) in _UNPRINTABLE else c for c in text)
     clean = " ".join(clean.split())
     return clean if width is None or columns(clean) <= width else _cut(clean, width - 1) + ELLIPSIS
@@ -71,7 +71,7 @@ def heading(text: str) -> None:
 
 
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table on stdout: drawn by rich on a terminal, aligned by spaces elsewhere. Cells are made one line."""
+    """A table on stdout: drawn by rich on a terminal, aligned by spaces elsewhere. A cell is one line."""
     cells = [[one_line(cell) for cell in row] for row in rows]
     if is_terminal(sys.stdout):
         _draw(titles, cells)

@@ -1,4 +1,4 @@
-"""The entry point: finds the command that was asked for, runs it, and turns what happened into an exit code."""
+"""The entry point: finds the command asked for, runs it, and turns what happened into an exit code."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ examples:
   pi-rank search "database migrations" -k 5 --json
   pi-rank doctor
 
-The memory root is --root, else PI_MEMORY_ROOT, else `localPath` in .pi/settings.json, else ~/.pi/agent/pi-memory.
+The memory root is --root, else PI_MEMORY_ROOT, else `localPath` in .pi/settings.json, else
+~/.pi/agent/pi-memory.
 Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage.
 """
 
@@ -71,7 +72,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code. `argv` is without the program's name; None means `sys.argv`."""
+    """Run one command and return its exit code. `argv` has no program name; None means `sys.argv`."""
     _speak_utf8(sys.stdout, sys.stderr)
     try:
         with warnings.catch_warnings():
@@ -100,7 +101,7 @@ def _run(argv: list[str]) -> int:
 
 
 def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser for this command line: every command by name, but only the one asked for with its options."""
+    """The parser for this command line: every command by name, only the one asked for with its options."""
     parser = Parser(
         prog="pi-rank",
         description="Agent memory for one turn: what applies, ranked and fitted into one block of text.",
@@ -150,7 +151,7 @@ def _speak_utf8(*streams: TextIO) -> None:
 
 
 def _drop_stdout() -> None:
-    # The interpreter flushes stdout once more on its way out; without this it complains about the closed pipe.
+    # The interpreter flushes stdout once more on its way out and would complain about the closed pipe.
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (

@@ -1,4 +1,4 @@
-"""A turn's answer in words and tables: what was chosen and from where, what was left out and why, how long it took."""
+"""A turn's answer in words and tables: what was chosen, what was left out and why, how long it took."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ MAX_IDS = 3  # per reason
 
 def summary(result: RetrievalContext) -> str:
     """The turn in one line: mode, counts, size and the time of each step."""
-    chosen = f"{len(result.hard_rules)} hard rules, {len(result.selected)} selected, {len(result.contested)} contested"
-    return f"{result.mode}: {chosen}, {len(result.markdown.encode())} bytes; {timings(result.timings)}"
+    rules, selected, contested = len(result.hard_rules), len(result.selected), len(result.contested)
+    counts = f"{rules} hard rules, {selected} selected, {contested} contested"
+    return f"{result.mode}: {counts}, {len(result.markdown.encode())} bytes; {timings(result.timings)}"
 
 
 def timings(steps: Mapping[str, float]) -> str:

@@ -29,11 +29,16 @@ def opened(arguments: argparse.Namespace) -> Iterator[MemoryEngine]:
 
 
 def synced(engine: MemoryEngine) -> SyncReport:
-    """Bring the store up to date with the memory files, with a progress bar; what was skipped goes to stderr."""
-    with embedding_progress() as progress:
-        report = engine.sync(progress=progress)
+    """Bring the store up to date with the memory files; what was skipped goes to stderr."""
+    report = embed(engine)
     tell_problems(report)
     return report
+
+
+def embed(engine: MemoryEngine) -> SyncReport:
+    """Sync without naming problems, where somebody has named them already."""
+    with embedding_progress() as progress:
+        return engine.sync(progress=progress)
 
 
 def tell_problems(report: SyncReport) -> None:

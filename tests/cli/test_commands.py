@@ -1,4 +1,4 @@
-"""The commands on a copy of the sample memory, in this process, with rankings by words only unless said otherwise."""
+"""The commands on a copy of the sample memory, in this process, ranking by words only."""
 
 from __future__ import annotations
 

@@ -86,11 +86,13 @@ def test_every_command_has_its_own_help(name, capsys):
         ),
         (
             ["context", "x", "--today", "30.6.2026"],
-            "pi-rank context: argument --today: '30.6.2026' is not a date like 2026-06-30 (see `pi-rank context --help`)\n",
+            "pi-rank context: argument --today: '30.6.2026' is not a date like 2026-06-30"
+            " (see `pi-rank context --help`)\n",
         ),
         (
             ["context", "x", "--max-bytes", "-1"],
-            "pi-rank context: argument --max-bytes: '-1' is not a whole number of at least 0 (see `pi-rank context --help`)\n",
+            "pi-rank context: argument --max-bytes: '-1' is not a whole number of at least 0"
+            " (see `pi-rank context --help`)\n",
         ),
         (
             ["context", "x", "--deadline-ms", "nan"],
@@ -99,7 +101,8 @@ def test_every_command_has_its_own_help(name, capsys):
         ),
         (
             ["search", "x", "-k", "0"],
-            "pi-rank search: argument -k: '0' is not a whole number of at least 1 (see `pi-rank search --help`)\n",
+            "pi-rank search: argument -k: '0' is not a whole number of at least 1"
+            " (see `pi-rank search --help`)\n",
         ),
         (
             ["context", "x", "--max-b", "5"],
@@ -168,7 +171,8 @@ def test_a_reader_that_goes_away_leaves_no_trace():
 def test_only_the_asked_command_is_imported():
     script = (
         "import sys; from pi_rank.cli.program import build_parser; build_parser(['search', 'x']);"
-        "print(sorted({'numpy', 'rich', 'onnxruntime', 'pi_rank.cli.search', 'pi_rank.cli.demo'} & set(sys.modules)))"
+        "watched = {'numpy', 'rich', 'onnxruntime', 'pi_rank.cli.search', 'pi_rank.cli.demo'};"
+        "print(sorted(watched & set(sys.modules)))"
     )
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert out == "['pi_rank.cli.search']\n"
