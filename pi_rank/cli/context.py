@@ -16,7 +16,8 @@ examples:
 
 The block goes to stdout as it is; nothing is printed where nothing applies or the prompt is not worth memory
 ("ok", "thanks!", a slash command). The time of each step goes to stderr. Memory files that changed since the
-last command are read first; --no-sync answers from the store as it is.
+last command are read first; --no-sync answers from the store as it is. Write -- before a prompt of one word
+that begins with a dash.
 """
 
 

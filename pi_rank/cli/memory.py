@@ -20,7 +20,7 @@ def configure_sync(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `sync`."""
     parser.epilog = (
         "Reads every memory file and writes what changed to the store in one transaction; only changed\n"
-        "texts are embedded. The memory files are never written. Lines that cannot be used are listed on stderr.\n"
+        "texts are embedded. The memory files are never written. Unusable lines are listed on stderr.\n"
     )
     _configure(parser, run_sync)
 

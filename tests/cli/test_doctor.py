@@ -57,7 +57,7 @@ def test_bad_lines_are_named(root, tmp_path, capsys):
     assert main(argv) == 1
     out = capsys.readouterr().out
     assert "WRONG memory files: 90 records, 1 deletion markers" in out
-    assert "memory/L2.playbooks.jsonl:55: not JSON" in out
+    assert "memory/L2.playbooks.jsonl:56: not JSON" in out
     assert "      to mend it: correct these lines; the others are used\n" in out
     assert out.endswith("1 of 7 checks found something wrong.\n")
 
@@ -76,10 +76,11 @@ def test_missing_root_says_what_to_do(tmp_path, capsys):
 
 
 def test_a_core_that_does_not_load(monkeypatch):
-    monkeypatch.setattr(checks, "_import_error", lambda name: f"no {name}" if name.endswith("fusion") else "")
+    broken = "pi_rank._core.negative_scope"
+    monkeypatch.setattr(checks, "_import_error", lambda name: f"no {name}" if name == broken else "")
     check = check_core(options())
     assert check.state == "wrong"
-    assert check.detail == "cannot load fusion (no pi_rank._core.fusion)"
+    assert check.detail == "cannot load negative_scope (no pi_rank._core.negative_scope)"
     assert "pip install" in check.fix
 
 
