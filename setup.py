@@ -38,6 +38,7 @@ setup(
         "pi_rank",
         "pi_rank._core",
         "pi_rank.block",
+        "pi_rank.cli",
         "pi_rank.embedding",
         "pi_rank.ranking",
     ],

@@ -1,0 +1,96 @@
+"""Options that several commands share, and the types of their values."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+DEFAULT_ROOT = "~/.pi/agent/pi-memory"
+
+
+def add_root(parser: argparse.ArgumentParser) -> None:
+    """`--root`, the folder of memory files."""
+    parser.add_argument("--root", metavar="DIR", help=f"memory root (PI_MEMORY_ROOT, else {DEFAULT_ROOT})")
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """`--root`, `--store` and `--model`: what an engine is opened with."""
+    add_root(parser)
+    parser.add_argument(
+        "--store", metavar="FILE", help="store file (in your cache folder, one for each root)"
+    )
+    parser.add_argument(
+        "--model",
+        default="default",
+        metavar="NAME",
+        help='embedding model: "default" is shipped; "none" ranks by words only; else a name or a path',
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """`--json`: one JSON value on stdout and nothing else."""
+    parser.add_argument("--json", action="store_true", help="print one JSON value")
+
+
+def model_name(arguments: argparse.Namespace) -> str | None:
+    """The model to open the engine with; None for `--model none`."""
+    return None if arguments.model == "none" else arguments.model
+
+
+def working_directory(arguments: argparse.Namespace) -> str:
+    """`--cwd` where the command has it, else the folder the command was started in."""
+    return getattr(arguments, "cwd", None) or str(Path.cwd())
+
+
+def prompt_text(argument: str) -> str:
+    """The prompt itself; `-` reads it from stdin, as UTF-8, without its last line break.
+
+    Bytes that are not UTF-8 become U+FFFD, on the command line as on stdin: a turn is never refused for them.
+    """
+    if argument != "-":
+        return os.fsencode(argument).decode("utf-8", "replace") if _has_surrogates(argument) else argument
+    if sys.stdin.isatty():
+        print(
+            "pi-rank: reading the prompt from the terminal; end it with Ctrl-D (Ctrl-Z on Windows)",
+            file=sys.stderr,
+        )
+    text = sys.stdin.buffer.read().decode("utf-8-sig", "replace")
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _has_surrogates(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def date(text: str) -> dt.date:
+    """A day as YYYY-MM-DD."""
+    try:
+        return dt.datetime.strptime(text, "%Y-%m-%d").date()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date like 2026-06-30") from None
+
+
+def whole_number(least: int) -> Callable[[str], int]:
+    """A type for whole numbers of at least `least`."""
+
+    def convert(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
+        return int(text)
+
+    return convert
+
+
+def milliseconds(text: str) -> float:
+    """A length of time in milliseconds, above zero."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of milliseconds above zero")
+    return value

@@ -1,0 +1,185 @@
+"""The checks that `pi-rank doctor` runs, each on one part, none of them able to stop the others."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import importlib
+import platform
+import sqlite3
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import pi_rank
+from pi_rank.cli.arguments import model_name
+from pi_rank.errors import PiRankError
+
+SHOWN_PROBLEMS = 5  # of the memory files; `pi-rank sync` names all
+REINSTALL = "reinstall it: pip install --force-reinstall --no-deps pi-rank; in a checkout: pip install -e ."
+
+
+class Check(NamedTuple):
+    """What one check found. `fix` says what to do, where there is something to do."""
+
+    name: str
+    state: Literal["ok", "note", "wrong"]
+    detail: str
+    fix: str = ""
+
+
+def run_checks(arguments: argparse.Namespace) -> list[Check]:
+    """Every check, in the order in which later ones depend on earlier ones."""
+    checks: list[tuple[str, Callable[[argparse.Namespace], Check]]] = [
+        ("python", check_python),
+        ("compiled core", check_core),
+        ("SQLite FTS5", check_fts5),
+        ("libraries", check_libraries),
+        ("model", check_model),
+        ("memory files", check_memory),
+        ("store", check_store),
+    ]
+    return [_guarded(name, check, arguments) for name, check in checks]
+
+
+def _guarded(name: str, check: Callable[[argparse.Namespace], Check], arguments: argparse.Namespace) -> Check:
+    # A broken installation fails in ways nobody lists; doctor reports them instead of being one more failure.
+    try:
+        return check(arguments)
+    except (PiRankError, OSError) as error:
+        return Check(name, "wrong", str(error))
+    except Exception as error:
+        return Check(name, "wrong", f"{type(error).__name__}: {error}", REINSTALL)
+
+
+def check_python(_: argparse.Namespace) -> Check:
+    """Which Python and which pi_rank this is."""
+    where = Path(pi_rank.__file__).parent
+    detail = (
+        f"pi_rank {pi_rank.__version__} in {where}, Python {platform.python_version()} at {sys.executable}"
+    )
+    return Check("python", "ok", detail)
+
+
+def check_core(_: argparse.Namespace) -> Check:
+    """Each compiled module can be loaded. Their stubs are always installed and say which there should be."""
+    folder = Path(pi_rank.__file__).parent / "_core"
+    names = sorted(stub.stem for stub in folder.glob("*.pyi"))
+    broken = [f"{name} ({error})" for name in names if (error := _import_error(f"pi_rank._core.{name}"))]
+    if broken or not names:
+        fix = f"{REINSTALL} (needs a C++17 compiler where there is no wheel)"
+        return Check("compiled core", "wrong", f"cannot load {', '.join(broken) or 'anything'}", fix)
+    return Check("compiled core", "ok", ", ".join(names))
+
+
+def _import_error(module: str) -> str:
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        return str(error)
+    return ""
+
+
+def check_fts5(_: argparse.Namespace) -> Check:
+    """Python's SQLite has the full-text module and the tokeniser that ranking is defined by."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.execute("CREATE VIRTUAL TABLE probe USING fts5(text, tokenize = 'porter unicode61')")
+        connection.execute("INSERT INTO probe VALUES ('deploying')")
+        found = connection.execute("SELECT count(*) FROM probe WHERE probe MATCH 'deploy'").fetchone()[0]
+    except sqlite3.Error as error:
+        fix = "use a Python whose sqlite3 has FTS5: python.org, conda, uv and the Linux distributions' all do"
+        return Check("SQLite FTS5", "wrong", f"SQLite {sqlite3.sqlite_version}: {error}", fix)
+    finally:
+        connection.close()
+    if found != 1:
+        return Check(
+            "SQLite FTS5", "wrong", f"SQLite {sqlite3.sqlite_version} does not stem", "use another SQLite"
+        )
+    return Check("SQLite FTS5", "ok", f"SQLite {sqlite3.sqlite_version}")
+
+
+def check_libraries(_: argparse.Namespace) -> Check:
+    """The libraries that pi_rank needs can be loaded; which versions they have."""
+    from importlib.metadata import version
+
+    names = ["numpy", "msgspec", "hnswlib", "onnxruntime", "tokenizers", "platformdirs", "rich"]
+    broken = [f"{name} ({error})" for name in names if (error := _import_error(name))]
+    if broken:
+        return Check(
+            "libraries", "wrong", f"cannot load {', '.join(broken)}", "pip install --upgrade pi-rank"
+        )
+    return Check("libraries", "ok", ", ".join(f"{name} {version(name)}" for name in names))
+
+
+def check_memory(arguments: argparse.Namespace) -> Check:
+    """The memory root is there, and each of its lines can be used."""
+    from pi_rank.memory_root import MemoryRoot
+
+    root = MemoryRoot(_root(arguments))
+    contents = root.read()
+    notes = root.notes(dt.datetime.now(dt.timezone.utc).date())
+    problems = [f"{line.file}:{line.line}: {line.reason}" for line in contents.skipped]
+    problems += [*contents.warnings, *root.config().warnings, *notes.warnings]
+    counts = f"{len(contents.records)} records, {len(contents.tombstones)} deletion markers in {root.path}"
+    if problems:
+        shown = "; ".join(problems[:SHOWN_PROBLEMS])
+        more = f"; and {len(problems) - SHOWN_PROBLEMS} more" if len(problems) > SHOWN_PROBLEMS else ""
+        return Check(
+            "memory files", "wrong", f"{counts}; {shown}{more}", "correct these lines; the others are used"
+        )
+    return Check("memory files", "ok", counts)
+
+
+def _root(arguments: argparse.Namespace) -> Path:
+    from pi_rank.memory_root import find_memory_root
+
+    return find_memory_root(arguments.root, Path.cwd())
+
+
+def check_model(arguments: argparse.Namespace) -> Check:
+    """The model's files are those of its card, and it embeds a sentence."""
+    from pi_rank.embedding import load_embedder
+    from pi_rank.embedding.registry import OnnxCard, find_card, verify
+
+    name = model_name(arguments)
+    if name is None:
+        return Check("model", "ok", "none: records are ranked by words only")
+    card = find_card(name)
+    if isinstance(card, OnnxCard):
+        verify(card)
+    vector = load_embedder(name).embed_query("Is anybody there?")
+    checked = f"{len(card.files)} files as in its card, " if isinstance(card, OnnxCard) else ""
+    return Check("model", "ok", f"{card.id}: {checked}{len(vector)} dimensions")
+
+
+def check_store(arguments: argparse.Namespace) -> Check:
+    """The store is sound and of this version; a store that is not there yet is no fault."""
+    from pi_rank.store import MemoryStore, default_store_path
+
+    path = Path(arguments.store) if arguments.store else default_store_path(_root(arguments))
+    if not path.exists():
+        return Check(
+            "store", "note", f"not made yet: {path}", "pi-rank sync makes it; context and search do so too"
+        )
+    with MemoryStore.open(path, read_only=True) as store:
+        records = len(store.rows().added)
+        vectors = ", ".join(f"{count} vectors of {model}" for model, count in store.vector_counts().items())
+    damage = _damage(path)
+    if damage:
+        return Check(
+            "store", "wrong", f"{path}: {damage}", "pi-rank rebuild makes it anew from the memory files"
+        )
+    return Check("store", "ok", f"{records} records, {vectors or 'no vectors'} in {path}")
+
+
+def _damage(path: Path) -> str:
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    try:
+        found = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
+    except sqlite3.Error as error:
+        return str(error)
+    finally:
+        connection.close()
+    return "" if found == ["ok"] else "; ".join(found)

@@ -1,0 +1,161 @@
+"""The entry point: finds the command asked for, runs it, and turns what happened into an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, NoReturn, TextIO
+
+from pi_rank import __version__
+from pi_rank.errors import PiRankError
+
+OK, FAILED, USAGE = 0, 1, 2
+INTERRUPTED = 130  # 128 + SIGINT, what a shell reports for an interrupted program
+PIPE_CLOSED = 141  # 128 + SIGPIPE, likewise for one whose reader went away
+
+
+class Command(NamedTuple):
+    """Where a command's options are declared ("module:function"), and its line in `pi-rank --help`.
+
+    The function takes the command's own parser, adds its arguments and sets the default `run`, a function of
+    the parsed arguments that returns an exit code. The module is imported only when its command is used.
+    """
+
+    home: str
+    summary: str
+
+
+# A new command is one line here.
+COMMANDS = {
+    "demo": Command(
+        "pi_rank.cli.demo:configure", "three turns on sample memory: blocks, what was left out, why"
+    ),
+    "context": Command("pi_rank.cli.context:configure", "the context block for one prompt"),
+    "search": Command("pi_rank.cli.search:configure", "ranked records for a query"),
+    "sync": Command("pi_rank.cli.memory:configure_sync", "read the memory files into the store"),
+    "status": Command("pi_rank.cli.memory:configure_status", "what the store holds"),
+    "rebuild": Command("pi_rank.cli.memory:configure_rebuild", "make the store anew from the memory files"),
+    "doctor": Command(
+        "pi_rank.cli.doctor:configure", "check the installation, the model, the memory and the store"
+    ),
+}
+
+EPILOG = """\
+examples:
+  pi-rank demo
+  pi-rank context "How do we deploy?" --cwd ~/work/orchard-api
+  git log -1 --format=%B | pi-rank context - --explain
+  pi-rank search "database migrations" -k 5 --json
+  pi-rank doctor
+
+The memory root is --root, else PI_MEMORY_ROOT, else `localPath` in .pi/settings.json, else
+~/.pi/agent/pi-memory.
+Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with our manners: no abbreviated options, errors in one line, text kept as written."""
+
+    def __init__(self, **kwargs: object) -> None:
+        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        kwargs.setdefault("allow_abbrev", False)
+        super().__init__(**kwargs)  # type: ignore[arg-type]
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and where help is, then leave with the code for wrong usage."""
+        self.exit(USAGE, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code. `argv` has no program name; None means `sys.argv`."""
+    _speak_utf8(sys.stdout, sys.stderr)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            warnings.showwarning = _show_warning
+            return _run(sys.argv[1:] if argv is None else list(argv))
+    except KeyboardInterrupt:
+        print("pi-rank: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _drop_stdout()
+        return PIPE_CLOSED
+    except (PiRankError, OSError) as error:
+        print(f"pi-rank: {_one_line(error)}", file=sys.stderr)
+        return FAILED
+
+
+def _run(argv: list[str]) -> int:
+    try:
+        arguments = build_parser(argv).parse_args(argv)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else USAGE
+    code: int = arguments.run(arguments)
+    sys.stdout.flush()
+    return code
+
+
+def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser for this command line: every command by name, only the one asked for with its options."""
+    parser = Parser(
+        prog="pi-rank",
+        description="Agent memory for one turn: what applies, ranked and fitted into one block of text.",
+        epilog=EPILOG,
+    )
+    parser.add_argument("--version", action="version", version=f"pi-rank {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, title="commands", parser_class=Parser)
+    asked = next((word for word in argv if not word.startswith("-")), None)
+    for name, command in COMMANDS.items():
+        child = commands.add_parser(name, help=command.summary, description=_sentence(command.summary))
+        if name == asked:
+            _configure(command)(child)
+    return parser
+
+
+def _configure(command: Command) -> Callable[[argparse.ArgumentParser], None]:
+    module, _, function = command.home.partition(":")
+    configure: Callable[[argparse.ArgumentParser], None] = getattr(importlib.import_module(module), function)
+    return configure
+
+
+def _sentence(summary: str) -> str:
+    return f"{summary[0].upper()}{summary[1:]}."
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    print(f"pi-rank: warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+
+def _speak_utf8(*streams: TextIO) -> None:
+    # The block holds ⚠️ and whatever script the memory is written in; a Windows code page cannot carry it. A
+    # lone surrogate from the command line must not end the program either.
+    for stream in streams:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
+
+
+def _drop_stdout() -> None:
+    # The interpreter flushes stdout once more on its way out and would complain about the closed pipe.
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (
+        OSError,
+        ValueError,
+    ):  # stdout is not a file of the operating system: nothing will be flushed to it
+        return

@@ -1,0 +1,82 @@
+"""A turn's answer in words and tables: what was chosen, what was left out and why, how long it took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from pi_rank.cli.output import ELLIPSIS, one_line, print_table
+
+if TYPE_CHECKING:
+    from pi_rank.results import Hit, ProcessorTrace, RetrievalContext
+
+MAX_REASONS = 12  # per processor; `--json` gives all of them
+MAX_IDS = 3  # per reason
+
+
+def summary(result: RetrievalContext) -> str:
+    """The turn in one line: mode, counts, size and the time of each step."""
+    rules, selected, contested = len(result.hard_rules), len(result.selected), len(result.contested)
+    counts = f"{rules} hard rules, {selected} selected, {contested} contested"
+    return f"{result.mode}: {counts}, {len(result.markdown.encode())} bytes; {timings(result.timings)}"
+
+
+def timings(steps: Mapping[str, float]) -> str:
+    """Milliseconds per step, in the order the steps ran."""
+    return (
+        " · ".join(f"{name} {value:.2f}" for name, value in steps.items()) + " ms" if steps else "not timed"
+    )
+
+
+def print_selected(result: RetrievalContext) -> None:
+    """Each selected record, with the rankings that put it there."""
+    if not result.selected:
+        print("Nothing was selected.")
+        return
+    rows = [
+        [
+            hit.id,
+            hit.layer,
+            f"{hit.confidence:.2f}",
+            f"{hit.score:.5f}",
+            sources(hit),
+            one_line(hit.record.statement, 60),
+        ]
+        for hit in result.selected
+    ]
+    print_table(["selected", "layer", "conf", "score", "from", "statement"], rows)
+
+
+def sources(hit: Hit) -> str:
+    """Where a hit was found: "lexical #3 + semantic #1"."""
+    return " + ".join(f"{found.source} #{found.rank}" for found in hit.sources) or "-"
+
+
+def print_left_out(result: RetrievalContext) -> None:
+    """What each processor let through, and the reasons it gave, with some of the records for each."""
+    rows = [row for trace in result.traces for row in _trace_rows(trace)]
+    print_table(["processor", "in", "out", "left out", "reason", "records"], rows)
+
+
+def _trace_rows(trace: ProcessorTrace) -> Iterator[list[str]]:
+    by_reason = _by_reason(trace)
+    first = [trace.processor, str(trace.input_count), str(trace.output_count)]
+    for reason, ids in list(by_reason.items())[:MAX_REASONS]:
+        yield [*first, str(len(ids)), one_line(reason, 50), _some(ids)]
+        first = ["", "", ""]
+    if not by_reason:
+        yield [*first, "0", "", ""]
+    elif len(by_reason) > MAX_REASONS:
+        yield [*first, "", f"{len(by_reason) - MAX_REASONS} more reasons: --json lists them", ""]
+
+
+def _by_reason(trace: ProcessorTrace) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for record_id, reason in trace.exclusion_reasons.items():
+        groups.setdefault(reason, []).append(record_id)
+    return dict(sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])))
+
+
+def _some(ids: list[str]) -> str:
+    shown = ", ".join(ids[:MAX_IDS])
+    return shown if len(ids) <= MAX_IDS else f"{shown}, {ELLIPSIS}"

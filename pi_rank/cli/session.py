@@ -1,0 +1,56 @@
+"""Opening the engine that a command's options describe, and bringing it up to date."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pi_rank.cli import arguments as options
+from pi_rank.cli.output import note
+from pi_rank.cli.progress import embedding_progress
+
+if TYPE_CHECKING:
+    from pi_rank.context import SessionContext
+    from pi_rank.engine import MemoryEngine
+    from pi_rank.results import SyncReport
+
+
+@contextmanager
+def opened(arguments: argparse.Namespace) -> Iterator[MemoryEngine]:
+    """The engine for `--root`, `--store` and `--model`."""
+    from pi_rank.engine import MemoryEngine
+    from pi_rank.memory_root import find_memory_root
+
+    root = find_memory_root(arguments.root, options.working_directory(arguments))
+    with MemoryEngine.open(root, store=arguments.store, model=options.model_name(arguments)) as engine:
+        yield engine
+
+
+def synced(engine: MemoryEngine) -> SyncReport:
+    """Bring the store up to date with the memory files; what was skipped goes to stderr."""
+    report = embed(engine)
+    tell_problems(report)
+    return report
+
+
+def embed(engine: MemoryEngine) -> SyncReport:
+    """Sync without naming problems, where somebody has named them already."""
+    with embedding_progress() as progress:
+        return engine.sync(progress=progress)
+
+
+def tell_problems(report: SyncReport) -> None:
+    """Each skipped line and each warning of a sync, as one line on stderr."""
+    for line in report.skipped:
+        note(f"skipped {line.file}:{line.line}: {line.reason}")
+    for warning in report.warnings:
+        note(f"warning: {warning}")
+
+
+def turn(arguments: argparse.Namespace, prompt: str) -> SessionContext:
+    """The turn that `--cwd` and `--profile` describe."""
+    from pi_rank.context import resolve_context
+
+    return resolve_context(prompt, options.working_directory(arguments), profile_id=arguments.profile)

@@ -1,0 +1,195 @@
+"""The commands on a copy of the sample memory, in this process, ranking by words only."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import pi_rank
+from pi_rank.cli.program import main
+
+SAMPLE = Path(pi_rank.__file__).parent / "sample"
+ORCHARD = "/home/mina/work/orchard-api"
+
+
+@pytest.fixture
+def root(tmp_path):
+    shutil.copytree(SAMPLE, tmp_path / "root")
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def run(root, tmp_path, capsys):
+    """Runs a command on the copy; gives back exit code, stdout and stderr."""
+
+    def run_command(command, *argv):
+        given = ["--root", str(root), "--store", str(tmp_path / "store.sqlite"), "--model", "none"]
+        code = main([command, *argv, *given])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run_command
+
+
+def test_sync_counts(run):
+    assert run("sync") == (
+        0,
+        "90 added, 0 changed, 0 removed, 0 unchanged; 0 texts embedded, 0 lines skipped\n",
+        "",
+    )
+    assert run("sync")[1].startswith("0 added, 0 changed, 0 removed, 90 unchanged;")
+
+
+def test_sync_names_what_it_skips(run, root):
+    with (root / "memory" / "L1.identity.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"id": "mem_1"}\n')
+    code, out, err = run("sync")
+    assert code == 0
+    assert out.endswith(", 1 lines skipped\n")
+    assert err == "pi-rank: skipped memory/L1.identity.jsonl:12: statement is missing\n"
+
+
+def test_sync_json(run):
+    report = json.loads(run("sync", "--json")[1])
+    assert report["added"] == 90
+    assert report["skipped"] == []
+
+
+def test_memory_files_are_never_written(run, root):
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    for command in (
+        ["sync"],
+        ["context", "deploy orchard", "--cwd", ORCHARD],
+        ["search", "deploy"],
+        ["rebuild"],
+    ):
+        assert run(*command)[0] == 0
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+def test_context_prints_the_block_and_notes_the_steps(run):
+    code, out, err = run(
+        "context", "Can I deploy orchard on Friday?", "--cwd", ORCHARD, "--today", "2026-06-30"
+    )
+    assert code == 0
+    assert out.startswith(
+        "# Persistent Intelligence Context\n\n## Hard Rules\n⚠️ AVOID: [conf 0.97] Push straight"
+    )
+    assert "## Daily Log (2026-06-30)\n" in out
+    assert err.startswith("pi-rank: lexical: ")
+    assert " · total " in err
+
+
+def test_context_json_is_the_whole_answer(run):
+    code, out, _ = run("context", "Can I deploy orchard on Friday?", "--cwd", ORCHARD, "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert list(answer) == [
+        "markdown",
+        "bytes",
+        "mode",
+        "selected",
+        "hard_rules",
+        "contested",
+        "traces",
+        "stats",
+        "timings_ms",
+    ]
+    assert answer["bytes"] == len(answer["markdown"].encode())
+    assert [trace["processor"] for trace in answer["traces"]] == [
+        "StatusFilterProcessor",
+        "ProfileScopeProcessor",
+        "BasicScopeProcessor",
+        "NegativeScopeProcessor",
+    ]
+    reasons = answer["traces"][0]["exclusion_reasons"]
+    assert reasons["mem_20260211_ghost"] == "status:tombstoned"
+
+
+def test_context_explains(run):
+    out = run("context", "Can I deploy orchard on Friday?", "--cwd", ORCHARD, "--explain")[1]
+    assert "selected" in out
+    assert "lexical #1" in out
+    assert "project_scope_mismatch:lumen-app" in out
+    assert "known_exceptions:on a Friday" in out
+
+
+def test_context_of_another_profile(run):
+    out = run("context", "How do we deploy for the client?", "--profile", "project:harbor-client", "--json")[
+        1
+    ]
+    assert "mem_20260410_clienta" in out
+    assert "mem_20260410_clienta" in json.loads(out)["markdown"] or json.loads(out)["hard_rules"]
+
+
+def test_context_for_a_prompt_not_worth_memory(run):
+    code, out, err = run("context", "thanks!", "--cwd", ORCHARD)
+    assert (code, out) == (0, "")
+    assert err.startswith("pi-rank: none: 0 hard rules, 0 selected, 0 contested, 0 bytes;")
+
+
+def test_context_keeps_to_its_budget(run):
+    answer = json.loads(run("context", "deploy orchard", "--cwd", ORCHARD, "--max-bytes", "700", "--json")[1])
+    assert 0 < answer["bytes"] <= 700
+
+
+def test_context_reads_the_prompt_from_stdin(run, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("部署 检查 什么？\n".encode())))
+    out = run("context", "-", "--cwd", ORCHARD)[1]
+    assert "mem_20260320_bushu" in out
+
+
+def test_context_without_sync_answers_from_the_store(run, root):
+    run("sync")
+    (root / "memory" / "L2.playbooks.jsonl").write_text("", encoding="utf-8")
+    assert "mem_20260209_canary" in run("context", "canary deploy", "--no-sync")[1]
+    assert "mem_20260209_canary" not in run("context", "canary deploy")[1]
+
+
+def test_search(run):
+    code, out, err = run("search", "canary error rate", "-k", "1")
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0].split() == ["record", "layer", "score", "from", "statement"]
+    assert lines[1].startswith("mem_20260209_canary  L2     ")
+    assert len(lines) == 2
+    assert err == ""
+
+
+def test_search_json(run):
+    hits = json.loads(run("search", "canary error rate", "-k", "2", "--json")[1])
+    assert hits[0]["id"] == "mem_20260209_canary"
+    assert hits[0]["sources"][0]["source"] == "lexical"
+    assert len(hits) == 2
+
+
+def test_search_that_finds_nothing(run):
+    assert run("search", "xylophone") == (0, "", "pi-rank: no record matches\n")
+    assert run("search", "xylophone", "--json")[1] == "[]\n"
+
+
+def test_search_in_a_place_leaves_out_what_does_not_apply(run):
+    everywhere = run("search", "pnpm lock file", "--json")[1]
+    assert "mem_20260413_pnpm" in everywhere
+    assert "mem_20260413_pnpm" not in run("search", "pnpm lock file", "--cwd", ORCHARD, "--json")[1]
+
+
+def test_status(run):
+    run("sync")
+    code, out, _ = run("status", "--json")
+    assert code == 0
+    assert json.loads(out)["records"] == 90
+    assert run("status")[0] == 0
+
+
+def test_missing_root_is_one_clear_line(tmp_path, capsys):
+    missing = tmp_path / "nowhere"
+    assert main(["sync", "--root", str(missing), "--store", str(tmp_path / "s"), "--model", "none"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"pi-rank: the memory root {missing} does not exist; ")
+    assert captured.err.count("\n") == 1

@@ -1,0 +1,123 @@
+"""What doctor finds on a sound installation and on broken parts, and how it says so."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import pi_rank
+from pi_rank.cli import checks
+from pi_rank.cli.checks import Check, check_core, check_fts5, check_libraries, check_memory, run_checks
+from pi_rank.cli.program import main
+from pi_rank.errors import ModelError
+
+SAMPLE = Path(pi_rank.__file__).parent / "sample"
+NAMES = ["python", "compiled core", "SQLite FTS5", "libraries", "model", "memory files", "store"]
+
+
+@pytest.fixture
+def root(tmp_path):
+    shutil.copytree(SAMPLE, tmp_path / "root")
+    return tmp_path / "root"
+
+
+def options(**given):
+    return argparse.Namespace(**{"root": None, "store": None, "model": "none", "json": False, **given})
+
+
+def test_all_in_order(root, tmp_path, capsys):
+    store = str(tmp_path / "store.sqlite")
+    assert main(["sync", "--root", str(root), "--store", store, "--model", "none"]) == 0
+    capsys.readouterr()
+    assert main(["doctor", "--root", str(root), "--store", store, "--model", "none"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(": ")[0] for line in lines[:-1]] == [f"ok    {name}" for name in NAMES]
+    assert lines[-1] == "Everything is in order."
+    assert lines[5] == f"ok    memory files: 90 records, 1 deletion markers in {root}"
+
+
+def test_json(root, tmp_path, capsys):
+    argv = ["doctor", "--root", str(root), "--store", str(tmp_path / "s"), "--model", "none", "--json"]
+    assert main(argv) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["ok"] is True
+    assert [check["name"] for check in answer["checks"]] == NAMES
+    assert [check["state"] for check in answer["checks"]] == ["ok"] * 6 + ["note"]
+
+
+def test_bad_lines_are_named(root, tmp_path, capsys):
+    with (root / "memory" / "L2.playbooks.jsonl").open("a", encoding="utf-8") as file:
+        file.write("not json\n")
+    argv = ["doctor", "--root", str(root), "--store", str(tmp_path / "s"), "--model", "none"]
+    assert main(argv) == 1
+    out = capsys.readouterr().out
+    assert "WRONG memory files: 90 records, 1 deletion markers" in out
+    assert "memory/L2.playbooks.jsonl:56: not JSON" in out
+    assert "      to mend it: correct these lines; the others are used\n" in out
+    assert out.endswith("1 of 7 checks found something wrong.\n")
+
+
+def test_many_bad_lines_are_counted(root):
+    (root / "memory" / "tombstones.jsonl").write_text("{}\n" * 8, encoding="utf-8")
+    check = check_memory(options(root=str(root)))
+    assert check.state == "wrong"
+    assert check.detail.endswith("; and 3 more")
+
+
+def test_missing_root_says_what_to_do(tmp_path, capsys):
+    assert main(["doctor", "--root", str(tmp_path / "nowhere"), "--model", "none"]) == 1
+    line = next(line for line in capsys.readouterr().out.splitlines() if "memory files" in line)
+    assert line.startswith(f"WRONG memory files: the memory root {tmp_path / 'nowhere'} does not exist; give")
+
+
+def test_a_core_that_does_not_load(monkeypatch):
+    broken = "pi_rank._core.negative_scope"
+    monkeypatch.setattr(checks, "_import_error", lambda name: f"no {name}" if name == broken else "")
+    check = check_core(options())
+    assert check.state == "wrong"
+    assert check.detail == "cannot load negative_scope (no pi_rank._core.negative_scope)"
+    assert "pip install" in check.fix
+
+
+def test_sqlite_without_fts5(monkeypatch):
+    class Connection:
+        def execute(self, _):
+            raise sqlite3.OperationalError("no such module: fts5")
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(checks.sqlite3, "connect", lambda _: Connection())
+    check = check_fts5(options())
+    assert check.state == "wrong"
+    assert check.detail == f"SQLite {sqlite3.sqlite_version}: no such module: fts5"
+
+
+def test_a_missing_library(monkeypatch):
+    monkeypatch.setattr(checks, "_import_error", lambda name: "not installed" if name == "hnswlib" else "")
+    assert check_libraries(options()) == Check(
+        "libraries", "wrong", "cannot load hnswlib (not installed)", "pip install --upgrade pi-rank"
+    )
+
+
+def test_one_broken_check_does_not_stop_the_others(monkeypatch, root, tmp_path):
+    def refuse(_):
+        raise ModelError("the model is altered; install it again")
+
+    def crash(_):
+        raise RuntimeError("surprise")
+
+    monkeypatch.setattr(checks, "check_model", refuse)
+    monkeypatch.setattr(checks, "check_core", crash)
+    found = {check.name: check for check in run_checks(options(root=str(root), store=str(tmp_path / "s")))}
+    assert list(found) == NAMES
+    assert found["model"] == Check("model", "wrong", "the model is altered; install it again", "")
+    assert found["compiled core"] == Check(
+        "compiled core", "wrong", "RuntimeError: surprise", checks.REINSTALL
+    )
+    assert found["memory files"].state == "ok"
