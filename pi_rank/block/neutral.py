@@ -42,6 +42,8 @@ _FENCE = re.compile(
     f"`(?:\\s?`){{2,}}|~(?:\\s?~){{2,}}|<!--|-->"
     f"|[{_ANGLES_OPEN}](?:\\s?[{_ANGLES_OPEN}]){{2,}}|[{_ANGLES_CLOSE}](?:\\s?[{_ANGLES_CLOSE}]){{2,}}"
 )
+_NOTE_HEADING = re.compile(r"(#{1,6})\s+(.*)", re.DOTALL)
+_UNDERLINE = re.compile("=+|-+")
 _FENCE_PART = re.compile(f"[`~{_ANGLES_OPEN}{_ANGLES_CLOSE}]")
 _LOOKS_SAFE = str.maketrans(
     {"#": "＃", "`": "'", "~": "∼"} | dict.fromkeys("<＜﹤", "‹") | dict.fromkeys(">＞﹥", "›")
@@ -51,8 +53,9 @@ _LOOKS_SAFE = str.maketrans(
 def neutralise(text: str) -> str:
     """`text` as one visible line of valid UTF-8.
 
-    Blanks and line breaks become one space, control characters and lone surrogates U+FFFD, invisible ones nothing.
-    Heading marks become full-width, fences (``` ~~~ <<< >>> and comments) look-alikes that open nothing.
+    Blanks and line breaks become one space, control characters and lone surrogates U+FFFD, and characters
+    that nobody sees nothing. Heading marks become full-width, fences (``` ~~~ <<< >>> and comments)
+    look-alikes that open nothing.
     """
     return _neutral_line(text if len(text) <= MAX_CHARS else text[:MAX_CHARS] + "…")
 
@@ -71,11 +74,11 @@ def neutralise_note(line: str) -> str:
     Levels one and two become three; an underline that would turn the line above into a heading is escaped.
     """
     stripped = line.strip()
-    heading = re.match(r"(#{1,6})\s+(.*)", stripped, re.DOTALL)
+    heading = _NOTE_HEADING.match(stripped)
     if heading is not None:
         return f"{heading[1]:#<3} {neutralise(heading[2])}".rstrip()
     safe = neutralise(stripped)
-    return f"\\{safe}" if re.fullmatch(r"=+|-+", safe) else safe
+    return f"\\{safe}" if _UNDERLINE.fullmatch(safe) else safe
 
 
 @lru_cache(maxsize=4_096)
