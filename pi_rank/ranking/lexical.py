@@ -53,6 +53,7 @@ class LexicalIndex:
         self._segments = tuple(segments)
         self._frequencies = tuple(frequencies)
         self._live = live
+        self._vocabulary: str | None = None
         self._n_live = int(np.count_nonzero(live))
         lengths = np.concatenate([segment["lengths"] for segment in segments])
         self._content = np.concatenate([segment["content"] for segment in segments])
@@ -140,6 +141,15 @@ class LexicalIndex:
         self._per_row("tie_rank", tie_rank, np.int32)
         k = min(k, self.n_rows)
         return bm25.search(self._scorers, tuple(terms), self._n_live, k, eligible, tie_rank)
+
+    def vocabulary(self) -> str:
+        """Every term, one a line, those of dead rows included. Made at the first call and kept."""
+        if self._vocabulary is None:
+            self._vocabulary = "\n".join(
+                np.insert(segment["blob"], segment["ends"][1:-1], ord("\n")).tobytes().decode()
+                for segment in self._segments
+            )
+        return self._vocabulary
 
     def overlap(
         self, terms: Sequence[str], *, rows_mask: NDArray[np.uint8], tie_rank: NDArray[np.int32]
