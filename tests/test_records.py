@@ -123,7 +123,8 @@ def test_a_word_of_a_later_version_does_not_cost_the_record(key):
 
 
 def test_a_lone_surrogate_becomes_the_replacement_character():
-    line = rb'{"id":"a","layer":"L2","status":"active","confidence":1,"statement":"\ud83d x \udc00 \ud83d\ude00 \\ud83d"}'
+    statement = rb'"\ud83d x \udc00 \ud83d\ude00 \\ud83d"'
+    line = b'{"id":"a","layer":"L2","status":"active","confidence":1,"statement":%b}' % statement
     assert decode_record(line).statement == "\ufffd x \ufffd 😀 \\ud83d"
 
 

@@ -45,11 +45,13 @@ def test_what_is_not_json_is_one_warning_and_the_defaults(data):
         ),
         (
             {"retrieval": {"maxL2Records": 2.5}},
-            "config.json: retrieval.maxL2Records: expected a whole number from 0 to 1000, got 2.5; the rest is used",
+            "config.json: retrieval.maxL2Records: expected a whole number from 0 to 1000, got 2.5; "
+            "the rest is used",
         ),
         (
             {"retrieval": {"injectionMode": "all"}},
-            "config.json: retrieval.injectionMode: expected scoped, policy_only or wakeup, got 'all'; scoped is used",
+            "config.json: retrieval.injectionMode: expected scoped, policy_only or wakeup, got 'all'; "
+            "scoped is used",
         ),
         ({"retrieval": 5}, "config.json: retrieval: expected an object, got 5; its defaults are used"),
         (

@@ -1,4 +1,4 @@
-"""Project keys against what PI itself was observed to make of them; where PI is at fault, ours must differ."""
+"""Project keys against what PI was observed to make of them; where PI is at fault, ours must differ."""
 
 from __future__ import annotations
 
