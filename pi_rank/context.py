@@ -105,13 +105,13 @@ def _last_segment(path: str) -> str:
 
 def _checked(name: str, value: object) -> object:
     """The field's value, encodable; lists become tuples."""
-    if isinstance(value, str):
-        return _encodable(value)
     if name in ("recent_files_touched", "detected_domain_tags"):
         if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
             checked = tuple(map(_encodable, value))
             return value if checked == value else checked
         raise ContextError(f"{name}: expected a sequence of strings, got {value!r:.80}")
+    if isinstance(value, str):
+        return _encodable(value)
     if value is None and name != "latest_user_message":
         return value
     raise ContextError(f"{name}: expected a string, got {value!r:.80}")

@@ -14,6 +14,8 @@ T = TypeVar("T")
 
 READ_ATTEMPTS = 5
 RETRY_SECONDS = 0.01
+# A program that rewrites a file empties it first. One touched this recently may be between the two.
+QUIET_NS = 20_000_000
 # A file written again within its clock's step keeps its size and time: only an older one is known by them.
 # Two seconds is the coarsest step in use (FAT).
 SETTLED_NS = 2_000_000_000
@@ -37,24 +39,19 @@ class FileVersion(NamedTuple):
 
 
 def read_version(path: Path) -> FileVersion:
-    """Read a file; where it changes meanwhile, read it again.
+    """Read a file; where it changes meanwhile, or was changed a moment ago, wait a little and read it again.
 
-    :raises OSError: it is missing, may not be read, or is no regular file (opening a pipe would wait for
-    ever).
+    :raises OSError: it is missing, may not be read, or is no regular file (opening a pipe would wait for ever).
     """
-    for attempt in range(READ_ATTEMPTS):
-        if attempt:
-            time.sleep(RETRY_SECONDS * attempt)
-        before = _regular_stat(path)
-        data = path.read_bytes()
-        after = _regular_stat(path)
-        stable = _signature(before) == _signature(after) and len(data) == after.st_size
-        if stable:
+    for attempt in range(1, READ_ATTEMPTS + 1):
+        data, result, stable = _read_once(path)
+        if stable and not 0 <= time.time_ns() - result.st_mtime_ns <= QUIET_NS:
             break
+        if attempt < READ_ATTEMPTS:
+            time.sleep(RETRY_SECONDS * attempt)
     digest = hashlib.sha256(data).digest()
-    return FileVersion(
-        data, Fingerprint(len(data), after.st_mtime_ns, digest, stable and _is_settled(after)), stable
-    )
+    fingerprint = Fingerprint(len(data), result.st_mtime_ns, digest, stable and _is_settled(result))
+    return FileVersion(data, fingerprint, stable)
 
 
 def refreshed(path: Path, known: Fingerprint) -> Fingerprint | None:
@@ -97,10 +94,18 @@ class LiveFile(Generic[T]):
         signature, value = self._known
         if signature == _signature(now):
             return value
-        version = read_version(self._path)
-        value = self._parse(without_bom(version.data))
-        self._known = (_signature(now) if version.fingerprint.settled else None, value)
+        data, result, stable = _read_once(self._path)  # a turn waits for nobody: the next one reads again
+        value = self._parse(without_bom(data))
+        self._known = (_signature(result) if stable and _is_settled(result) else None, value)
         return value
+
+
+def _read_once(path: Path) -> tuple[bytes, os.stat_result, bool]:
+    """The file's bytes, its state after the reading, and whether that was its state before it too."""
+    before = _regular_stat(path)
+    data = path.read_bytes()
+    after = _regular_stat(path)
+    return data, after, _signature(before) == _signature(after) and len(data) == after.st_size
 
 
 def _regular_stat(path: Path) -> os.stat_result:

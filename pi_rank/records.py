@@ -240,9 +240,12 @@ def _explain(message: str, fields: dict[str, Any]) -> str:
     where = _FIELD_IN_MESSAGE.search(message)
     if where is None or where[1] not in fields:
         return message
-    return f"{where[1]}: {message}, got {_shown(fields[where[1]])}"
+    return f"{where[1]}: {_cut(message)}, got {_shown(fields[where[1]])}"
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return _cut(repr(value), 60)
+
+
+def _cut(text: str, length: int = 100) -> str:
+    return text if len(text) <= length else f"{text[: length - 3]}..."

@@ -27,12 +27,16 @@ class ForeignFileError(StoreVersionError):
 
 
 _SCHEMA = (
+    # generation: goes up with each sync that changed something. complete_from: `removed` is complete for
+    # readers of this generation or a later one. root: the memory root that this is of, empty before the first sync.
+    # skipped, warnings: the last sync's report, as JSON.
     """CREATE TABLE state (
-        uuid TEXT NOT NULL, generation INTEGER NOT NULL,      -- goes up with each sync that changed
-        something complete_from INTEGER NOT NULL,   -- `removed` is complete for readers of this generation
-        or a later one root TEXT NOT NULL,               -- the memory root this store is of; empty before
-        the first sync skipped TEXT NOT NULL,            -- JSON of the last sync's report warnings TEXT NOT
-        NULL
+        uuid TEXT NOT NULL,
+        generation INTEGER NOT NULL,
+        complete_from INTEGER NOT NULL,
+        root TEXT NOT NULL,
+        skipped TEXT NOT NULL,
+        warnings TEXT NOT NULL
     )""",
     """CREATE TABLE files (
         file TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, digest BLOB, settled INTEGER
@@ -125,6 +129,8 @@ def translated(path: Path) -> Iterator[None]:
 
 
 def _meaning(message: str) -> str:
+    if "fts5" in message or "unterminated" in message:
+        return f"does not understand the search ({message})"
     if "full" in message or "I/O error" in message:
         return f"could not be written ({message}) and is as it was; make room on the disk and sync again"
     if "readonly" in message:
