@@ -190,7 +190,6 @@ class MemoryEngine:
             "generation": snapshot.version.generation,
             "records": snapshot.live_count,
             "active": int(np.count_nonzero(snapshot.active)),
-            "contested": int(np.count_nonzero(snapshot.contested)),
             "model": model_id,
             "vectors": self._store.vector_counts().get(model_id or "", 0),
             "to_embed": 0 if model_id is None else len(self._store.missing_vectors(model_id)),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pi_rank._core.negative_scope import PhraseAutomaton
-from pi_rank.columns import TOMBSTONED, Codebooks, Columns, PlaceMasks, place_masks, read_columns
+from pi_rank.columns import ACTIVE, TOMBSTONED, Codebooks, Columns, PlaceMasks, place_masks, read_columns
 from pi_rank.ranking.lexical import LexicalIndex
 from pi_rank.ranking.semantic import VectorIndex
 from pi_rank.records import MemoryRecord, decode_record
@@ -67,6 +67,11 @@ class Snapshot:
     def live_count(self) -> int:
         """How many records there are, of every status."""
         return len(self.order)
+
+    @property
+    def active(self) -> npt.NDArray[np.bool_]:
+        """The rows that are active and not tombstoned, as a new mask."""
+        return self.live & (self.columns.status == ACTIVE)
 
     def record(self, row: int) -> MemoryRecord:
         """The whole record of a row."""
