@@ -35,7 +35,7 @@ def misplaced(record: MemoryRecord, context: SessionContext) -> str | None:
     segments = turn_segments(context)
     for name in ("does_not_apply_when", "known_exceptions"):
         for phrase in getattr(record, name):
-            if phrase_matches(phrase, segments):
+            if any(phrase_matches(phrase, segment) for segment in segments):
                 return f"{name}:{phrase}"
     return None
 
