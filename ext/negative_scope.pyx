@@ -39,7 +39,7 @@ from __future__ import annotations
 from unicodedata import category, normalize
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libcpp.algorithm cimport sort
+from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
 from pi_rank.words import FUNCTION_WORDS
@@ -95,6 +95,9 @@ cdef extern from "phrase_trie.hpp" namespace "pi_rank" nogil:
         void match(const TokenStream&, const vector[uint8_t]&, vector[uint64_t]&) except +
         size_t phrase_count()
         size_t bytes()
+
+cdef extern from "first_per_row.hpp" namespace "pi_rank" nogil:
+    void first_per_row(const vector[uint64_t]&, size_t, vector[int32_t]&, vector[int32_t]&) except +
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_ASCII(object)
@@ -330,15 +333,14 @@ cdef class PhraseAutomaton:
         cdef list texts = [_normalised(text) for text in _fields(segments)]
         cdef vector[Characters] fields
         cdef vector[const PhraseTrie*] tries
-        cdef vector[uint64_t] hits
-        cdef TokenStream stream = TokenStream(&FUNCTION_WORD_SET)
+        cdef vector[int32_t] rows, indexes
         for text in texts:
             fields.push_back(_characters(text))
         for segment in self.segments:
             tries.push_back(&(<_Segment>segment).trie)
         with nogil:
-            _find(stream, fields, tries, self.dead, hits)
-        return _first_per_row(hits)
+            _find(fields, tries, self.dead, rows, indexes)
+        return _int32_array(rows), _int32_array(indexes)
 
 
 cdef bint _is_like_size(_Segment earlier, _Segment fresh) noexcept:
@@ -355,35 +357,29 @@ cdef object _fields(object segments):
 
 
 cdef int _find(
-    TokenStream& stream,
     const vector[Characters]& fields,
     const vector[const PhraseTrie*]& tries,
     const vector[uint8_t]& dead,
-    vector[uint64_t]& hits,
+    vector[int32_t]& rows,
+    vector[int32_t]& indexes,
 ) except -1 nogil:
+    cdef TokenStream stream = TokenStream(&FUNCTION_WORD_SET)
+    cdef vector[uint64_t] hits
     cdef size_t i
     for i in range(fields.size()):
         _scan(stream, fields[i])
         stream.end_field()
     for i in range(tries.size()):
         tries[i].match(stream, dead, hits)
-    sort(hits.begin(), hits.end())
+    first_per_row(hits, dead.size(), rows, indexes)
     return 0
 
 
-cdef tuple _first_per_row(const vector[uint64_t]& hits):
-    """Row and phrase index of the first hit of each row; `hits` are sorted (row << 32 | index)."""
+cdef object _int32_array(const vector[int32_t]& values):
     import numpy as np  # not at the top: those who only tokenise need not wait for it
 
-    rows = np.empty(hits.size(), dtype=np.int32)
-    indexes = np.empty(hits.size(), dtype=np.int32)
-    cdef int32_t[::1] row_view = rows
-    cdef int32_t[::1] index_view = indexes
-    cdef size_t i, count = 0
-    for i in range(hits.size()):
-        if i > 0 and hits[i] >> 32 == hits[i - 1] >> 32:
-            continue
-        row_view[count] = <int32_t>(hits[i] >> 32)
-        index_view[count] = <int32_t>(hits[i] & 0xFFFFFFFF)
-        count += 1
-    return rows[:count], indexes[:count]
+    array = np.empty(values.size(), dtype=np.int32)
+    cdef int32_t[::1] view = array
+    if values.size():
+        memcpy(&view[0], values.data(), values.size() * sizeof(int32_t))
+    return array
