@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import random
 import sqlite3
-import sys
 import threading
 from collections import Counter
 
@@ -14,7 +13,9 @@ from pi_rank.ranking import analysis
 from pi_rank.ranking.analysis import FUNCTION_WORDS, FtsAnalyzer, pack_terms, unpack_terms
 
 ANALYZER = FtsAnalyzer()
-WORDS = st.sampled_from(["run", "running", "Tests", "the", "don't", "CAFÉ", "e\u0301", "20.11", "C++", "部署", "🚀", "\x00"])
+WORDS = st.sampled_from(
+    ["run", "running", "Tests", "the", "don't", "CAFÉ", "e\u0301", "20.11", "C++", "部署", "🚀", "\x00"]
+)
 TEXTS = st.one_of(st.text(max_size=40), st.lists(WORDS, max_size=12).map(" ".join))
 
 
@@ -23,7 +24,9 @@ def fts5_counts(texts):
     database = sqlite3.connect(":memory:")
     database.execute("CREATE VIRTUAL TABLE f USING fts5(statement, tags, tokenize='porter unicode61')")
     database.execute("CREATE VIRTUAL TABLE v USING fts5vocab(f, instance)")
-    database.executemany("INSERT INTO f(rowid, statement, tags) VALUES (?, ?, ?)", [(i, *t) for i, t in enumerate(texts)])
+    database.executemany(
+        "INSERT INTO f(rowid, statement, tags) VALUES (?, ?, ?)", [(i, *t) for i, t in enumerate(texts)]
+    )
     counts = [Counter() for _ in texts]
     for row, term in database.execute("SELECT doc, term FROM v"):
         counts[row][term] += 1
@@ -52,7 +55,9 @@ def test_documents_have_the_terms_of_fts5(texts):
 
 
 def test_every_character_is_folded_or_separates_as_in_fts5():
-    characters = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code <= 0xDFFF]
+    # The first two planes, the variation selectors and tags, and the last of the private ones.
+    codes = [*range(0xD800), *range(0xE000, 0x20000), *range(0xE0000, 0xE0200), *range(0x10FF00, 0x110000)]
+    characters = [chr(code) for code in codes]
     random.Random(1).shuffle(characters)
     texts = [("x".join(characters[i : i + 500]), "") for i in range(0, len(characters), 500)]
     assert [stem_counts(packed) for packed in ANALYZER.document_terms(texts)] == fts5_counts(texts)
@@ -87,7 +92,7 @@ def test_packing_keeps_counts(text):
         ("to be", ("to", "be")),  # nothing but function words: they are all there is
         ("", ()),
         ("🚀 ???", ()),
-        ('"AND" OR (NEAR* col:x', ("near", "col", "x")),  # FTS5's syntax is text; AND and OR are function words
+        ('"AND" (NEAR* col:x', ("near", "col", "x")),  # FTS5's syntax is text, and "and" a function word
         ("a\x00b \ud800 bun", ("b", "bun")),
         ("部署 周二", ("部署", "周二")),
     ],

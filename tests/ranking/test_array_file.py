@@ -43,11 +43,11 @@ def test_another_kind_or_key_is_refused(tmp_path, kind, key):
         read_arrays(tmp_path / "cache", kind, key)
 
 
-def test_every_damaged_byte_and_every_cut_is_noticed(tmp_path):
+def test_damaged_bytes_and_cuts_are_noticed(tmp_path):
     path = tmp_path / "cache"
     write_arrays(path, "kind", "key", ARRAYS)
     whole = path.read_bytes()
-    for at in range(len(whole)):
+    for at in [*range(20), *random.Random(1).sample(range(20, len(whole)), 400)]:
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
         with pytest.raises(CacheMismatch):
             read_arrays(path, "kind", "key")

@@ -131,7 +131,9 @@ def test_overlap_counts_content_stems_over_the_smaller_set():
     )
     assert rows.tolist() == [1, 0]
     assert ratios.tolist() == [1.0, 0.5]
-    rows, _ = index.overlap(ANALYZER.query_terms("on the and"), rows_mask=np.ones(3, np.uint8), tie_rank=ranks(3))
+    rows, _ = index.overlap(
+        ANALYZER.query_terms("on the and"), rows_mask=np.ones(3, np.uint8), tie_rank=ranks(3)
+    )
     assert rows.tolist() == []
 
 
@@ -141,7 +143,12 @@ def test_arrays_of_another_kind_are_refused():
     for name, array, error, message in [
         ("eligible", np.ones(2, np.bool_), TypeError, "eligible must have dtype uint8, not bool"),
         ("eligible", [1, 1], TypeError, "eligible must be a numpy array of uint8, not list"),
-        ("eligible", np.ones(3, np.uint8), ValueError, "eligible must have 2 entries, one for each row, not 3"),
+        (
+            "eligible",
+            np.ones(3, np.uint8),
+            ValueError,
+            "eligible must have 2 entries, one for each row, not 3",
+        ),
         ("eligible", np.ones(4, np.uint8)[::2], ValueError, "eligible must be contiguous"),
         ("eligible", np.ones((2, 1), np.uint8), ValueError, "eligible must have one dimension, not 2"),
         ("tie_rank", np.arange(2), TypeError, "tie_rank must have dtype int32, not int64"),

@@ -47,7 +47,9 @@ class Fts5:
 
     def __init__(self):
         self._database = sqlite3.connect(":memory:")
-        self._database.execute("CREATE VIRTUAL TABLE f USING fts5(statement, tags, tokenize='porter unicode61')")
+        self._database.execute(
+            "CREATE VIRTUAL TABLE f USING fts5(statement, tags, tokenize='porter unicode61')"
+        )
 
     def add(self, row, texts):
         rows = [(number, *text) for number, text in enumerate(texts, row)]
