@@ -13,7 +13,7 @@ cimport numpy as cnp
 from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memchr, memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 from libcpp.algorithm cimport sort_heap
 from libcpp.vector cimport vector
 
@@ -140,7 +140,7 @@ cdef void _score_segment(
     cdef size_t i
     while start < last:
         end = min(start + BLOCK, last)
-        if memchr(eligible + start, 1, end - start) == NULL:
+        if not eligible[start] and memcmp(eligible + start, eligible + start + 1, end - start - 1) == 0:
             for i in range(cursors.size()):
                 _skip(&cursors[i], end)
         else:

@@ -26,7 +26,7 @@ def search(
     eligible: NDArray[np.uint8],
     tie_rank: NDArray[np.int32],
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """The k best rows with eligible[row] == 1 and their scores, best first; a repeated term counts repeatedly.
+    """The k best rows with eligible[row] == 1 and their scores, best first; a repeated term counts again.
 
     The caller makes sure that `eligible` and `tie_rank` have an entry for every row.
     """

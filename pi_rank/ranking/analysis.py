@@ -1,8 +1,8 @@
 """Text to stems, exactly as SQLite FTS5's `porter unicode61` makes them: FTS5 itself is asked, once per word.
 
-    analyzer = FtsAnalyzer()
-    analyzer.document_terms([("Run bun tests", "testing")])  # [b"run bun test:2\\n"]
-    analyzer.query_terms("how do I run the tests?")          # ("run", "test")
+analyzer = FtsAnalyzer()
+analyzer.document_terms([("Run bun tests", "testing")])  # [b"run bun test:2\\n"]
+analyzer.query_terms("how do I run the tests?")          # ("run", "test")
 """
 
 from __future__ import annotations

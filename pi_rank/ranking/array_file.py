@@ -90,7 +90,7 @@ def _parts(kind: str, key: str, arrays: Mapping[str, NDArray[Any]]) -> Iterator[
     text += b" " * (-(_PREFIX.size + len(text)) % _ALIGNMENT)
     yield struct.pack("<Q", len(text)) + text
     for array in arrays.values():
-        yield memoryview(np.ascontiguousarray(array).view(np.uint8))
+        yield np.ascontiguousarray(array).view(np.uint8).data
         yield bytes(-array.nbytes % _ALIGNMENT)
 
 

@@ -1,8 +1,8 @@
 """BM25 over stems, equal to FTS5's bm25(): an immutable index of a large base segment and a small delta.
 
-    index = LexicalIndex.build(analyzer.document_terms(texts))
-    rows, scores = index.search(analyzer.query_terms(prompt), 12, eligible=eligible, tie_rank=tie_rank)
-    index = index.updated(dead_rows, analyzer.document_terms(new_texts))
+index = LexicalIndex.build(analyzer.document_terms(texts))
+rows, scores = index.search(analyzer.query_terms(prompt), 12, eligible=eligible, tie_rank=tie_rank)
+index = index.updated(dead_rows, analyzer.document_terms(new_texts))
 """
 
 from __future__ import annotations
@@ -108,9 +108,7 @@ class LexicalIndex:
         segments = _compacted(segments)
         frequencies = [
             self._frequencies[i]
-            if i < len(self._segments)
-            and segment is self._segments[i]
-            and not _touches(segment, dead)
+            if i < len(self._segments) and segment is self._segments[i] and not _touches(segment, dead)
             else postings.live_frequencies(segment, live)
             for i, segment in enumerate(segments)
         ]
@@ -130,7 +128,7 @@ class LexicalIndex:
         repeated one counted again, with idf = ln((N − df + 0.5) / (df + 0.5)), at least 1e-6: the negative
         of FTS5's bm25(), added up in the same order. N, df and the average length are of live rows.
 
-        :param eligible: uint8[n_rows], 1 where the row may be returned (never a dead one); None: all live.
+        :param eligible: uint8[n_rows], not 0 where a row may be returned (never a dead one); None: all live.
         :param tie_rank: int32[n_rows]; equal scores are ordered by it, ascending.
         :raises TypeError: an array of another type.
         :raises ValueError: an array of another length or not contiguous; k is negative.
@@ -164,7 +162,8 @@ class LexicalIndex:
         mask = self._per_row("rows_mask", rows_mask, np.uint8)
         ties = self._per_row("tie_rank", tie_rank, np.int32)
         distinct = tuple(dict.fromkeys(terms))
-        rows = np.flatnonzero(mask != 0).astype(np.int32)  # numpy finds set booleans ten times faster than bytes
+        # numpy finds set booleans ten times faster than set bytes.
+        rows = np.flatnonzero(mask != 0).astype(np.int32)
         shared = bm25.shared_content(self._scorers, distinct, rows)
         rows, shared = rows[shared > 0], shared[shared > 0]
         ratios = shared / np.minimum(len(distinct), self._content[rows])
@@ -190,7 +189,8 @@ class LexicalIndex:
         :raises CacheMismatch: there is none, or it is damaged, stale or of another version; build it again.
         """
         arrays = read_arrays(path, _CACHE_KIND, key)
-        return cls([{name: arrays[name] for name in postings.FIELDS}], [arrays["frequencies"]], arrays["live"])
+        segment = {name: arrays[name] for name in postings.FIELDS}
+        return cls([segment], [arrays["frequencies"]], arrays["live"])
 
     def _per_row(self, name: str, array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
         return require_array(name, array, dtype, self.n_rows)

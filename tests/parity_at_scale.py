@@ -1,0 +1,89 @@
+"""BM25 against FTS5 at full size, too slow for the suite: python -m tests.parity_at_scale [records] [queries]
+
+Compares the top 50 of random prompts, after the first sync and again after 1,000 random inserts, updates and
+deletes, and says how much faster the index is. Exit status 1 on the first difference.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+
+import numpy as np
+
+from pi_rank.ranking.analysis import FtsAnalyzer
+from pi_rank.ranking.lexical import LexicalIndex
+from tests.reference.bm25 import Fts5
+from tests.reference.memory import Writer
+
+PROMPT_WORDS = (3, 12, 60)
+VOCABULARY = 50_000
+WRITES = 1_000
+
+
+def compare(index, fts5, analyzer, writer, n_queries):
+    """Exit on a difference; otherwise print the seconds that both took, by length of prompt."""
+    spent = {n_words: [0.0, 0.0] for n_words in PROMPT_WORDS}
+    tie_rank = np.arange(index.n_rows, dtype=np.int32)
+    for number in range(n_queries):
+        n_words = PROMPT_WORDS[number % len(PROMPT_WORDS)]
+        prompt = writer.prompt(n_words)
+        match = analyzer.fts_query(prompt)
+        start = time.process_time()
+        expected = fts5.search(match, 50)
+        middle = time.process_time()
+        rows, scores = index.search(analyzer.query_terms(prompt), 50, eligible=None, tie_rank=tie_rank)
+        spent[n_words][0] += middle - start
+        spent[n_words][1] += time.process_time() - middle
+        if list(zip(rows.tolist(), scores.tolist(), strict=True)) != expected:
+            sys.exit(f"different for {prompt!r}:\n{expected}\n{rows.tolist()}\n{scores.tolist()}")
+    print(f"{n_queries} prompts: rows and scores equal")
+    for n_words, (theirs, ours) in spent.items():
+        count = len(range(PROMPT_WORDS.index(n_words), n_queries, len(PROMPT_WORDS)))
+        print(
+            f"  {n_words:2} words: FTS5 {1e3 * theirs / count:7.2f} ms, index {1e3 * ours / count:6.3f} ms, "
+            f"ratio {theirs / ours:.0f}"
+        )
+
+
+def write(index, fts5, analyzer, writer, chooser):
+    """WRITES single writes: a third inserts, a third updates, a third deletes."""
+    live = list(range(index.n_rows))
+    times = []
+    for number in range(WRITES):
+        dead = [live.pop(chooser.randrange(len(live)))] if number % 3 else []
+        added = writer.texts(1) if number % 3 < 2 else []
+        fts5.remove(dead)
+        fts5.add(index.n_rows, added)
+        live += range(index.n_rows, index.n_rows + len(added))
+        packed = analyzer.document_terms(added)
+        start = time.perf_counter()
+        index = index.updated(np.array(dead, np.int32), packed)
+        times.append(time.perf_counter() - start)
+    times.sort()
+    print(f"{WRITES} writes: median {1e3 * times[WRITES // 2]:.2f} ms, longest {1e3 * times[-1]:.2f} ms")
+    return index
+
+
+def main(n_records=100_000, n_queries=500):
+    """Build both, compare, write, compare."""
+    writer, analyzer, fts5 = Writer(seed=1, n_words=VOCABULARY), FtsAnalyzer(), Fts5()
+    texts = writer.texts(n_records)
+    start = time.perf_counter()
+    packed = analyzer.document_terms(texts)
+    middle = time.perf_counter()
+    index = LexicalIndex.build(packed)
+    end = time.perf_counter()
+    print(
+        f"{n_records} records: stems {middle - start:.2f} s, index {end - middle:.2f} s, "
+        f"{index.nbytes / 1e6:.1f} MB"
+    )
+    fts5.add(0, texts)
+    compare(index, fts5, analyzer, writer, n_queries)
+    index = write(index, fts5, analyzer, writer, random.Random(2))
+    compare(index, fts5, analyzer, writer, n_queries)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

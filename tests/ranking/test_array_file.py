@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import os
+import random
+
+import numpy as np
+import pytest
+
+from pi_rank.ranking.array_file import ABANDONED_SECONDS, CacheMismatch, read_arrays, write_arrays
+
+ARRAYS = {
+    "rows": np.arange(100, dtype=np.int32),
+    "none": np.empty(0, np.float64),
+    "byte": np.array([7], np.uint8),
+    "impacts": np.linspace(0, 1, 33),
+}
+
+
+def test_arrays_come_back_mapped_aligned_and_read_only(tmp_path):
+    write_arrays(tmp_path / "cache", "kind", "key", ARRAYS)
+    read = read_arrays(tmp_path / "cache", "kind", "key")
+    assert list(read) == list(ARRAYS)
+    for name, array in read.items():
+        assert np.array_equal(array, ARRAYS[name])
+        assert array.dtype == ARRAYS[name].dtype
+        assert array.ctypes.data % 64 == 0
+        assert not array.flags.writeable
+
+
+def test_the_second_write_replaces_the_first_and_leaves_nothing_else(tmp_path):
+    write_arrays(tmp_path / "cache", "kind", "1", ARRAYS)
+    first = read_arrays(tmp_path / "cache", "kind", "1")
+    write_arrays(tmp_path / "cache", "kind", "2", {"rows": np.zeros(3, np.int32)})
+    assert first["rows"].tolist() == list(range(100))  # still mapped
+    assert read_arrays(tmp_path / "cache", "kind", "2")["rows"].tolist() == [0, 0, 0]
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+
+
+@pytest.mark.parametrize(("kind", "key"), [("kind", "other"), ("other", "key"), ("kind", "")])
+def test_another_kind_or_key_is_refused(tmp_path, kind, key):
+    write_arrays(tmp_path / "cache", "kind", "key", ARRAYS)
+    with pytest.raises(CacheMismatch, match=r"holds \(1, 'kind', 'key'\), not"):
+        read_arrays(tmp_path / "cache", kind, key)
+
+
+def test_damaged_bytes_and_cuts_are_noticed(tmp_path):
+    path = tmp_path / "cache"
+    write_arrays(path, "kind", "key", ARRAYS)
+    whole = path.read_bytes()
+    for at in [*range(20), *random.Random(1).sample(range(20, len(whole)), 400)]:
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+        with pytest.raises(CacheMismatch):
+            read_arrays(path, "kind", "key")
+    for size in [0, 1, 19, 20, *random.Random(1).sample(range(len(whole)), 50)]:
+        path.write_bytes(whole[:size])
+        with pytest.raises(CacheMismatch):
+            read_arrays(path, "kind", "key")
+
+
+def test_no_file_and_a_foreign_file_are_refused(tmp_path):
+    with pytest.raises(CacheMismatch, match="no usable cache"):
+        read_arrays(tmp_path / "absent", "kind", "key")
+    (tmp_path / "foreign").write_bytes(b"SQLite format 3\x00" * 10)
+    with pytest.raises(CacheMismatch, match="is no cache file of pi_rank"):
+        read_arrays(tmp_path / "foreign", "kind", "key")
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path):
+    write_arrays(tmp_path / "cache", "kind", "key", ARRAYS)
+    with pytest.raises(TypeError):
+        write_arrays(tmp_path / "cache", "kind", "key", {"bad": np.array([object()])})
+    assert read_arrays(tmp_path / "cache", "kind", "key")["byte"].tolist() == [7]
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+
+
+def test_files_of_killed_writers_are_removed_once_they_are_old(tmp_path):
+    old, new = tmp_path / ".cache.1.aaaa.tmp", tmp_path / ".cache.2.bbbb.tmp"
+    old.write_bytes(b"half")
+    new.write_bytes(b"half")
+    past = old.stat().st_mtime - ABANDONED_SECONDS - 1
+    os.utime(old, (past, past))
+    write_arrays(tmp_path / "cache", "kind", "key", ARRAYS)
+    assert not old.exists()
+    assert new.exists()
