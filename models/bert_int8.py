@@ -1,13 +1,13 @@
 """Writes a BERT encoder as an ONNX graph of fused int8 operators, straight from its float32 weights.
 
-The graph is written node by node instead of exported and optimised: it then depends on numpy and onnx only, is the
-same bytes every time, and needs no torch. The fused operators are onnxruntime's own ("com.microsoft").
+The graph is written node by node instead of exported and optimised: it then depends on numpy and onnx only,
+is the same bytes every time, and needs no torch. The fused operators are onnxruntime's ("com.microsoft").
 
-Quantisation: each output channel of a weight matrix, and each row of the token table, has its own scale (one scale for
-a whole matrix costs 4 points of cosine to float). Weights use 7 of the 8 bits: the products of two neighbouring
-channels are then summed without saturation on x86 processors that lack VNNI, so every machine computes the same
-vectors. Activations get one scale per tensor while the graph runs, which is why a text must run alone; their channels
-are evened out first (calibrate.py).
+Quantisation: each output channel of a weight matrix, and each row of the token table, has its own scale (one
+scale for a whole matrix costs 4 points of cosine to float). Weights use 7 of the 8 bits: the products of two
+neighbouring channels are then summed without saturation on x86 processors that lack VNNI, which costs 0.001
+of cosine and keeps the vectors of such machines equal. Activations get one scale per tensor while the graph
+runs, which is why a text must run alone; their channels are evened out first (calibrate.py).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class BertGraph:
         return self.add(operator, inputs, output, domain="com.microsoft", **attributes)
 
     def int8_weight(self, name: str, matrix: np.ndarray) -> tuple[str, str, str]:
-        """Names of the int8 matrix [in, out], its scales [out] and zero points [out]; torch keeps [out, in]."""
+        """Names of the int8 matrix [in, out], its scales [out] and its zero points [out]."""
         values, scales = quantise(matrix.T, 0, WEIGHT_LIMIT)
         return (
             self.constant(f"{name}.int8", values),
@@ -85,7 +85,7 @@ class BertGraph:
         return self.add("Mul", [value, factor], f"{name}.even"), matrix * divisor
 
     def embeddings(self) -> str:
-        """Token rows are dequantised after the look-up; the one segment a text has is folded into the positions."""
+        """Token rows are dequantised after the look-up; the only segment is folded into the positions."""
         values, scales = quantise(self.weights["embeddings.word_embeddings.weight"], 1, TABLE_LIMIT)
         table, row_scale = (
             self.constant("tokens.int8", values),

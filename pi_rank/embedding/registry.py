@@ -1,4 +1,4 @@
-"""Model cards (models/*.toml): which embedding models there are, what their files must be, and how to run them."""
+"""Model cards (models/*.toml): which embedding models there are, their files, and how to run them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class OnnxCard(
 
     @property
     def model_id(self) -> str:
-        """The id with a digest of all that a vector depends on: with another file or limit it is another model."""
+        """The id and a digest of all that a vector depends on: another file or limit is another model."""
         parts = (
             self.files["model.onnx"],
             self.files["tokenizer.json"],
@@ -155,7 +155,7 @@ def read_verified(card: OnnxCard, name: str) -> bytes:
     found = hashlib.sha256(content).hexdigest()
     if found != expected:
         raise ModelError(
-            f"model file {path} is not the one its card describes: {len(content):,} bytes with sha256 {found}, "
+            f"model file {path} is not the one that its card describes: {len(content):,} bytes, sha256 {found}, "
             f"expected {expected}. {_remedy(card)}"
         )
     _verified[path] = (state, expected)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TEXTS_PER_BATCH = 32
+READ_BLOCK = 1 << 20  # bytes
 _QUERY_PROMPTS = ("query",)
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 
@@ -40,14 +41,14 @@ class SentenceTransformersEmbedder:
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Unit-length float32 [dimension], read-only."""
-        vector = self._encode([text], self._query_prompt)[0]
+        vector: NDArray[np.float32] = self._encode([text], self._query_prompt)[0]
         vector.setflags(write=False)
         return vector
 
     def embed_documents(
         self, texts: Sequence[str], progress: Callable[[int], None] | None = None
     ) -> NDArray[np.float32]:
-        """Unit-length float32 [len(texts), dimension]; `progress` is called in this thread after each batch."""
+        """Unit-length float32 [len(texts), dimension]; `progress` is called after each batch."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for start in range(0, len(texts), TEXTS_PER_BATCH):
             part = texts[start : start + TEXTS_PER_BATCH]
@@ -78,8 +79,8 @@ class SentenceTransformersEmbedder:
 def _load(card: SentenceTransformersCard) -> Any:  # noqa: ANN401
     if importlib.util.find_spec("sentence_transformers") is None:
         raise ModelError(
-            f"{card.source!r} is no model that ships with pi-rank ({', '.join(shipped_cards())}), and running it as "
-            "a sentence-transformers model needs: pip install 'pi-rank[sentence-transformers]'"
+            f"{card.source!r} does not ship with pi-rank ({', '.join(shipped_cards())} does), and to run it "
+            "as a sentence-transformers model needs: pip install 'pi-rank[sentence-transformers]'"
         )
     from sentence_transformers import SentenceTransformer
 
@@ -98,8 +99,11 @@ def _folder_digest(folder: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         digest.update(path.relative_to(folder).as_posix().encode())
+        content = hashlib.sha256()
         with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
+            while block := file.read(READ_BLOCK):
+                content.update(block)
+        digest.update(content.digest())
     return digest.hexdigest()
 
 
