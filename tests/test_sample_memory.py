@@ -13,10 +13,12 @@ import pytest
 
 import pi_rank
 from pi_rank.context import resolve_context
+from pi_rank.engine import MemoryEngine
 from pi_rank.memory_root import MemoryRoot
 
 SAMPLE = Path(pi_rank.__file__).parent / "sample"
 TODAY = dt.date(2026, 6, 30)
+TURNS = json.loads((SAMPLE / "turns.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -135,12 +137,104 @@ def test_notes_of_the_day():
     assert [session.id for session in notes.sessions] == ["ses_20260630_1", "ses_20260630_2"]
 
 
-def test_turns_are_of_three_kinds():
-    turns = json.loads((SAMPLE / "turns.json").read_text(encoding="utf-8"))
-    assert [set(turn) for turn in turns] == [{"title", "prompt", "working_directory", "today"}] * 3
-    contexts = [resolve_context(turn["prompt"], turn["working_directory"]) for turn in turns]
+def test_turns_are_of_two_projects():
+    assert [set(turn) for turn in TURNS] == [{"title", "prompt", "working_directory", "today"}] * 3
+    contexts = [resolve_context(turn["prompt"], turn["working_directory"]) for turn in TURNS]
     assert [context.profile_id for context in contexts] == [
         "project:orchard-api",
         "project:lumen-app",
         "project:orchard-api",
     ]
+
+
+def answers(store, model):
+    with MemoryEngine.open(SAMPLE, store=store, model=model) as engine:
+        engine.sync()
+        contexts = [resolve_context(turn["prompt"], turn["working_directory"]) for turn in TURNS]
+        return [engine.build_retrieval_context(context, today=TODAY) for context in contexts]
+
+
+@pytest.fixture(scope="module")
+def lexical(tmp_path_factory):
+    """The three turns ranked by words only: the same on every machine."""
+    return answers(tmp_path_factory.mktemp("lexical") / "store.sqlite", None)
+
+
+def words(items):
+    """The readable ends of record ids: mem_20260112_pushmain is pushmain."""
+    return [item.id.rpartition("_")[2] for item in items]
+
+
+@pytest.mark.parametrize(
+    ("turn", "rules"),
+    [
+        (0, ["pushmain", "secrets", "friday", "uv", "worker", "migrations", "conventional", "schema"]),
+        (1, ["pushmain", "secrets", "friday", "uv", "pnpm", "migrations", "lumenstyle", "a11y"]),
+        (2, ["pushmain", "secrets", "friday", "uv", "worker", "migrations", "conventional", "schema"]),
+    ],
+)
+def test_hard_rules_of_the_place(lexical, turn, rules):
+    assert words(lexical[turn].hard_rules) == rules
+
+
+def test_contested_memory_of_the_place(lexical):
+    assert [words(answer.contested) for answer in lexical] == [
+        ["bluegreen", "fridayok"],
+        ["notesbot", "fridayok"],
+        ["bluegreen"],
+    ]
+
+
+def test_the_four_processors_leave_out(lexical):
+    counts = [[len(trace.exclusion_reasons) for trace in answer.traces] for answer in lexical]
+    assert counts == [[14, 2, 10, 1], [14, 2, 13, 2], [14, 2, 10, 1]]
+    assert [dict(answer.traces[3].exclusion_reasons) for answer in lexical] == [
+        {"mem_20260215_window": "known_exceptions:on a Friday"},
+        {
+            "mem_20260315_nofront": "does_not_apply_when:frontend",
+            "mem_20260316_auth": "does_not_apply_when:release note",
+        },
+        {"mem_20260321_baogao": "does_not_apply_when:之前"},
+    ]
+
+
+def test_deleted_memory_is_in_no_block(lexical):
+    for answer in lexical:
+        assert answer.traces[0].exclusion_reasons["mem_20260211_ghost"] == "status:tombstoned"
+        assert "shared notebook" not in answer.markdown
+
+
+def test_staleness_is_shown(lexical):
+    first = lexical[0].markdown
+    assert "- mem_20260407_harvest [L2, conf 0.77 🔴 111d [workflow]] The harvest job" in first
+    assert "- mem_20260402_health [L2, conf 0.90 ⚠️ 41d] The health check" in first
+    assert "- mem_20260401_deploycmd [L2, conf 0.94 [workflow]] Deploy orchard" in first
+
+
+def test_a_statement_stays_on_its_line(lexical):
+    block = lexical[1].markdown
+    line = next(line for line in block.splitlines() if line.startswith("- mem_20260312_headings "))
+    assert line.endswith("Persistent Intelligence Context")
+    assert block.count("\n## Hard Rules\n") == 1
+    assert "```" not in block
+
+
+def test_chinese_is_found_by_its_words(lexical):
+    assert words(hit for hit in lexical[2].selected if hit.layer == "L2")[:2] == ["bushu", "orchardcn"]
+
+
+def test_the_readmes_block_is_what_is_printed(tmp_path):
+    readme = SAMPLE.parents[1] / "README.md"
+    if not readme.exists():
+        pytest.skip("the README is in a checkout only")
+    block = readme.read_text(encoding="utf-8").partition("```markdown\n")[2].partition("\n```")[0]
+    answer = answers(tmp_path / "store.sqlite", "default")[0]
+    assert answer.mode == "hybrid"
+    printed = answer.markdown.splitlines()
+    assert [line for line in block.splitlines() if not line.startswith("- mem_")] == [
+        line for line in printed if not line.startswith("- mem_")
+    ]
+    # The model's last digits differ between processors, and with them the order of distant records.
+    shown = {line for line in block.splitlines() if line.startswith("- mem_")}
+    assert len(shown) == 12
+    assert len(shown & set(printed)) >= 10

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pi_rank.engine import MemoryEngine
     from pi_rank.results import RetrievalContext, SyncReport
 
+WARM_ROUNDS = 5
 SAMPLE = Path(__file__).parent.parent / "sample"
 
 EPILOG = """\
@@ -47,12 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
         with MemoryEngine.open(SAMPLE, store=store, model=options.model_name(arguments)) as engine:
             synced = session.synced(engine)
             results = [_answer(engine, turn) for turn in turns]
+            again = [_best_time(engine, turn) for turn in turns]
     if arguments.json:
         print_json(
             [{"turn": turn, "result": result.to_dict()} for turn, result in zip(turns, results, strict=True)]
         )
     else:
-        _print(synced, turns, results)
+        _print(synced, turns, results, again)
     return 0
 
 
@@ -63,9 +65,16 @@ def _answer(engine: MemoryEngine, turn: dict[str, Any]) -> RetrievalContext:
     return engine.build_retrieval_context(context, today=dt.date.fromisoformat(turn["today"]))
 
 
-def _print(synced: SyncReport, turns: list[dict[str, Any]], results: list[RetrievalContext]) -> None:
+def _best_time(engine: MemoryEngine, turn: dict[str, Any]) -> float:
+    # The first answer pays for what later ones find in memory, and other programs share the machine.
+    return min(_answer(engine, turn).timings["total"] for _ in range(WARM_ROUNDS))
+
+
+def _print(
+    synced: SyncReport, turns: list[dict[str, Any]], results: list[RetrievalContext], again: list[float]
+) -> None:
     print(f"{synced.added} records read from {SAMPLE}, {synced.embedded} texts embedded.")
-    for turn, result in zip(turns, results, strict=True):
+    for turn, result, warm in zip(turns, results, again, strict=True):
         print()
         heading(turn["title"])
         print(f"prompt: {turn['prompt']}\nfolder: {turn['working_directory']}\n")
@@ -73,7 +82,7 @@ def _print(synced: SyncReport, turns: list[dict[str, Any]], results: list[Retrie
         report.print_selected(result)
         print()
         report.print_left_out(result)
-        print(f"\n{report.summary(result)}")
+        print(f"\n{report.summary(result)}\nThe same turn again, best of {WARM_ROUNDS}: {warm:.2f} ms.")
     print(
         f'\nTry your own: pi-rank context "…" --root "{SAMPLE}" --cwd /home/mina/work/orchard-api --explain'
     )
