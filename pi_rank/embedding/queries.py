@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pi_rank.embedding import load_embedder
 from pi_rank.embedding.registry import OnnxCard, find_card
+from pi_rank.errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,7 +125,11 @@ class QueryEmbedder:
     def _id_before_loading(self) -> str | None:
         if self._embedder is not None:
             return self._embedder.model_id
-        card = find_card(self._name) if self._name is not None else None
+        try:
+            card = find_card(self._name) if self._name is not None else None
+        except ModelError as error:
+            self._fail(error)
+            return None
         return card.model_id if isinstance(card, OnnxCard) else None
 
     def _load(self, name: str) -> None:
@@ -134,10 +139,13 @@ class QueryEmbedder:
             try:
                 self._embedder = load_embedder(name)
             except Exception as error:  # whatever a runtime raises while it reads a model
-                self._error = error
-                warnings.warn(f"ranking is lexical only: {error}", RuntimeWarning, stacklevel=3)
+                self._fail(error)
             else:
                 self._known_id = self._embedder.model_id
+
+    def _fail(self, error: Exception) -> None:
+        self._error = error
+        warnings.warn(f"ranking is lexical only: {error}", RuntimeWarning, stacklevel=4)
 
     def _embed(self, text: str) -> Vector:
         embedder = self.model()

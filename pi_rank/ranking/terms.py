@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # A shorter beginning is shared by too many words to mean anything.
 MIN_LETTERS = 4
+MAX_LETTERS = 40
+MAX_KEYS = 64
 MAX_TERMS = 64
 
 
@@ -25,9 +27,10 @@ def matching_terms(query: str, index: LexicalIndex) -> tuple[str, ...]:
     """Up to 64 terms of the index's vocabulary that match a piece of the query, in the vocabulary's order.
 
     A word and a term match where one begins with the other's first four letters or more, all of the shorter one.
-    Two neighbouring characters of a script without spaces match wherever they stand in a term.
+    Two neighbouring characters of a script without spaces match wherever they stand in a term. Only the first 64
+    words of the query are looked at, those of more than 40 letters not at all.
     """
-    patterns = sorted({pattern for pattern in _patterns(content_keys(query))})
+    patterns = sorted({pattern for pattern in _patterns(content_keys(query)[:MAX_KEYS])})
     if not patterns:
         return ()
     expression = re.compile(f"^(?:{'|'.join(patterns)})$", re.MULTILINE)
@@ -36,7 +39,7 @@ def matching_terms(query: str, index: LexicalIndex) -> tuple[str, ...]:
 
 def _patterns(keys: list[str]) -> Iterator[str]:
     for key in keys:
-        if len(key) >= MIN_LETTERS and not is_unspaced(key[0]):
+        if MIN_LETTERS <= len(key) <= MAX_LETTERS and not is_unspaced(key[0]):
             yield f"{re.escape(key)}.*"
             yield from (re.escape(key[:end]) for end in range(MIN_LETTERS, len(key)))
     for one, two in pairwise(keys):
