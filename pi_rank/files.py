@@ -41,7 +41,7 @@ class FileVersion(NamedTuple):
 def read_version(path: Path) -> FileVersion:
     """Read a file; where it changes meanwhile, or was changed a moment ago, wait a little and read it again.
 
-    :raises OSError: it is missing, may not be read, or is no regular file (opening a pipe would wait for ever).
+    :raises OSError: it is missing, may not be read, or is no regular file (a pipe would block).
     """
     for attempt in range(1, READ_ATTEMPTS + 1):
         data, result, stable = _read_once(path)

@@ -28,8 +28,8 @@ class ForeignFileError(StoreVersionError):
 
 _SCHEMA = (
     # generation: goes up with each sync that changed something. complete_from: `removed` is complete for
-    # readers of this generation or a later one. root: the memory root that this is of, empty before the first sync.
-    # skipped, warnings: the last sync's report, as JSON.
+    # readers of this generation or a later one. root: the memory root that this is of, empty before the
+    # first sync. skipped, warnings: the last sync's report, as JSON.
     """CREATE TABLE state (
         uuid TEXT NOT NULL,
         generation INTEGER NOT NULL,

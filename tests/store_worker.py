@@ -44,18 +44,6 @@ def sync_with_limit(store_path, root, bytes_):
         sys.exit(3)
 
 
-def describe(store_path, read_only="ro"):
-    """Open, count, and say what the store would not do."""
-    try:
-        with MemoryStore.open(store_path, read_only=read_only == "ro") as store:
-            print(len(store.rows().added))
-    except StoreError as error:
-        print(error)
-        sys.exit(3)
-
-
 if __name__ == "__main__":
     command, *arguments = sys.argv[1:]
-    {"sync_many": sync_many, "sync": sync_once, "sync_with_limit": sync_with_limit, "describe": describe}[
-        command
-    ](*arguments)
+    {"sync_many": sync_many, "sync": sync_once, "sync_with_limit": sync_with_limit}[command](*arguments)
