@@ -37,7 +37,7 @@ def set_version(path, version):
 
 
 def names(path):
-    """Files beside the store, without SQLite's own companions (a reader may leave some, and they are empty)."""
+    """Files beside the store, without SQLite's own companions (a reader may leave some)."""
     return sorted(item.name for item in path.parent.iterdir() if not item.name.endswith(("-wal", "-shm")))
 
 

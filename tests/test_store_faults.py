@@ -267,7 +267,8 @@ def test_files_that_may_not_be_read_are_reported_and_keep_their_records(public_f
     contents = as_nobody(lambda: repr(MemoryRoot(root).read().warnings))
     assert "memory/L2.playbooks.jsonl cannot be read (Permission denied)" in contents
     (root / "memory").chmod(0)
-    assert "cannot be read (Permission denied)" in as_nobody(lambda: repr(MemoryRoot(root).read().warnings))
+    contents = as_nobody(lambda: repr(MemoryRoot(root).read().warnings))
+    assert "cannot be read (Permission denied)" in contents
     (root / "memory").chmod(0o755)
     root.chmod(0)
 
