@@ -80,7 +80,8 @@ class LiveFile(Generic[T]):
         self._path = path
         self._name = str(path)
         self._parse = parse
-        self._known: tuple[tuple[int, int, int] | None, T] = (None, parse(b""))
+        self._empty = parse(b"")
+        self._known: tuple[tuple[int, int, int] | None, T] = (None, self._empty)
 
     def read(self) -> T:
         """The parsed content; that of an empty file where the file is missing.
@@ -90,7 +91,7 @@ class LiveFile(Generic[T]):
         try:
             now = os.stat(self._name)  # noqa: PTH116  (half the time of Path.stat, on every turn)
         except (FileNotFoundError, NotADirectoryError):
-            return self._parse(b"")
+            return self._empty
         signature, value = self._known
         if signature == _signature(now):
             return value

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -132,7 +131,7 @@ def _meaning(message: str) -> str:
     if "fts5" in message or "unterminated" in message:
         return f"does not understand the search ({message})"
     if "full" in message or "I/O error" in message:
-        return f"could not be written ({message}) and is as it was; make room on the disk and sync again"
+        return f"could not be written ({message}) and is as it was; make room on the disk, or check it, and sync again"
     if "readonly" in message:
         return "may not be written to; name another with --store or PI_RANK_CACHE_DIR"
     if "locked" in message:
@@ -206,7 +205,7 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
             connection.execute(statement)
         connection.execute(
             "INSERT INTO state VALUES (?, 0, 0, '', '[]', '[]')",
-            (str(uuid.UUID(bytes=os.urandom(16), version=4)),),
+            (os.urandom(16).hex(),),
         )
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -7,7 +7,7 @@ import sys
 from pi_rank.errors import StoreError
 from pi_rank.memory_root import MemoryRoot
 from pi_rank.store import MemoryStore
-from tests.memory_files import Words
+from tests.memory_files import CountingAnalyzer
 
 
 def sync_many(store_path, *roots):
@@ -19,13 +19,13 @@ def sync_many(store_path, *roots):
         print("ready", flush=True)
         while True:
             for reading in contents:
-                store.sync(reading, Words())
+                store.sync(reading, CountingAnalyzer())
 
 
 def sync_once(store_path, root, times="1"):
     with MemoryStore.open(store_path) as store:
         for _ in range(int(times)):
-            store.sync_root(MemoryRoot(root), Words())
+            store.sync_root(MemoryRoot(root), CountingAnalyzer())
         print(store.generation)
 
 
@@ -38,7 +38,7 @@ def sync_with_limit(store_path, root, bytes_):
     store = MemoryStore.open(store_path)
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(bytes_), int(bytes_)))
     try:
-        store.sync_root(MemoryRoot(root), Words())
+        store.sync_root(MemoryRoot(root), CountingAnalyzer())
     except StoreError as error:
         print(error)
         sys.exit(3)

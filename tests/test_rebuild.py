@@ -9,7 +9,7 @@ from pi_rank.errors import StoreError, StoreVersionError
 from pi_rank.memory_root import MemoryRoot
 from pi_rank.rebuild import rebuild
 from pi_rank.store import MemoryStore
-from tests.memory_files import L2, Words, line, write
+from tests.memory_files import L2, CountingAnalyzer, line, write
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def path(tmp_path, root):
     """A store with a vector for each of its 20 texts."""
     path = tmp_path / "cache" / "store.sqlite3"
     with MemoryStore.open(path) as store:
-        store.sync_root(root, Words())
+        store.sync_root(root, CountingAnalyzer())
         store.put_vectors(
             "m", [hash_ for hash_, _ in store.missing_vectors("m")], np.eye(20, dtype=np.float32)
         )
@@ -43,7 +43,7 @@ def names(path):
 
 def test_a_sound_store_is_filled_again_in_place(path, root):
     with MemoryStore.open(path) as reader:
-        report = rebuild(path, root.read(), Words())
+        report = rebuild(path, root.read(), CountingAnalyzer())
         assert (report.added, report.generation, report.warnings) == (20, 3, ())
         changes = reader.rows(since=1)
         assert (changes.complete, len(changes.added)) == (True, 20)
@@ -52,12 +52,12 @@ def test_a_sound_store_is_filled_again_in_place(path, root):
 
 
 def test_no_store_yet(tmp_path, root):
-    assert rebuild(tmp_path / "new" / "store.sqlite3", root.read(), Words()).added == 20
+    assert rebuild(tmp_path / "new" / "store.sqlite3", root.read(), CountingAnalyzer()).added == 20
 
 
 def test_a_store_of_another_version_is_moved_aside_and_its_vectors_stay(path, root):
     set_version(path, 99)
-    report = rebuild(path, root.read(), Words())
+    report = rebuild(path, root.read(), CountingAnalyzer())
     assert report.added == 20
     assert report.warnings[-1] == f"the old store is now {path}.broken-1"
     assert names(path) == ["store.sqlite3", "store.sqlite3.broken-1"]
@@ -65,7 +65,7 @@ def test_a_store_of_another_version_is_moved_aside_and_its_vectors_stay(path, ro
         assert store.missing_vectors("m") == []
         assert np.array_equal(store.vectors("m").matrix, np.eye(20))
     set_version(path, 98)
-    assert rebuild(path, root.read(), Words()).warnings[-1].endswith("broken-2")
+    assert rebuild(path, root.read(), CountingAnalyzer()).warnings[-1].endswith("broken-2")
 
 
 def test_vectors_that_cannot_be_right_are_embedded_again(path, root):
@@ -86,7 +86,7 @@ def test_vectors_that_cannot_be_right_are_embedded_again(path, root):
     connection.commit()
     connection.close()
     set_version(path, 99)
-    rebuild(path, root.read(), Words())
+    rebuild(path, root.read(), CountingAnalyzer())
     with MemoryStore.open(path) as store:
         assert [hash_ for hash_, _ in store.missing_vectors("m")] == hashes[:5]
         assert np.array_equal(store.vectors("m").matrix, np.eye(20)[5:])
@@ -95,7 +95,7 @@ def test_vectors_that_cannot_be_right_are_embedded_again(path, root):
 def test_a_truncated_store_is_replaced_and_kept_aside(path, root):
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    rebuild(path, root.read(), Words())
+    rebuild(path, root.read(), CountingAnalyzer())
     with MemoryStore.open(path) as store:
         assert len(store.rows().added) == 20
     assert path.with_name("store.sqlite3.broken-1").read_bytes() == whole[: len(whole) // 2]
@@ -103,7 +103,7 @@ def test_a_truncated_store_is_replaced_and_kept_aside(path, root):
 
 def test_what_is_no_database_is_replaced_and_kept_aside(path, root):
     path.write_bytes(b"not a database at all" * 100)
-    rebuild(path, root.read(), Words())
+    rebuild(path, root.read(), CountingAnalyzer())
     with MemoryStore.open(path) as store:
         assert len(store.rows().added) == 20
         assert len(store.missing_vectors("m")) == 20
@@ -117,7 +117,7 @@ def test_another_programs_file_is_never_replaced(tmp_path, root):
     connection.close()
     before = path.read_bytes()
     with pytest.raises(StoreVersionError, match="left alone"):
-        rebuild(path, root.read(), Words())
+        rebuild(path, root.read(), CountingAnalyzer())
     assert path.read_bytes() == before
 
 
@@ -140,4 +140,4 @@ def test_a_rebuild_that_fails_leaves_what_was_there(path, root):
 
 def test_a_folder_in_the_stores_place_is_an_error(tmp_path, root):
     with pytest.raises(StoreError, match="cannot be opened"):
-        rebuild(tmp_path, root.read(), Words())
+        rebuild(tmp_path, root.read(), CountingAnalyzer())

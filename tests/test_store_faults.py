@@ -18,7 +18,7 @@ from pi_rank.errors import MemoryRootError, StoreError, StoreVersionError
 from pi_rank.memory_root import MemoryRoot
 from pi_rank.records import decode_record
 from pi_rank.store import MemoryStore
-from tests.memory_files import L2, Words, line, write
+from tests.memory_files import L2, CountingAnalyzer, line, write
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -113,7 +113,7 @@ def test_a_reader_in_another_process_never_sees_half_a_sync(tmp_path, path):
 def test_an_incremental_reader_follows_a_writer_in_another_process(tmp_path, path):
     root = make_root(tmp_path / "root", 50, "ant")
     with MemoryStore.open(path) as store:
-        store.sync_root(MemoryRoot(root), Words())
+        store.sync_root(MemoryRoot(root), CountingAnalyzer())
         held = {row.rowid: row.id for row in store.rows().added}
         seen = store.generation
         write(root, L2, *(line(f"mem_{number}", statement=f"bee {number}") for number in range(25, 60)))
@@ -137,7 +137,7 @@ def test_a_full_disk_costs_the_sync_and_nothing_else(tmp_path, path):
     assert "make room on the disk" in output
     with MemoryStore.open(path) as store:
         assert marks(store) == {f"mem_{number}": "ant" for number in range(50)}
-        assert store.sync_root(MemoryRoot(root), Words()).changed == 50
+        assert store.sync_root(MemoryRoot(root), CountingAnalyzer()).changed == 50
         assert set(marks(store).values()) == {"bee"}
     check_sound(path)
 
@@ -217,7 +217,7 @@ def public_folder():
 
 
 def as_nobody(task):
-    """Run `task` in a child process that root's rights are taken from, and return what it returned, a string."""
+    """Run `task` in a child process without root's rights, and return the string that it returned."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -262,7 +262,7 @@ def test_a_read_only_folder_can_still_be_read(public_folder, tmp_path):
 def test_files_that_may_not_be_read_are_reported_and_keep_their_records(public_folder):
     root = make_root(public_folder / "root", 3, "ant")
     with MemoryStore.open(public_folder / "store.sqlite3") as store:
-        store.sync_root(MemoryRoot(root), Words())
+        store.sync_root(MemoryRoot(root), CountingAnalyzer())
     (root / L2).chmod(0)
     contents = as_nobody(lambda: repr(MemoryRoot(root).read().warnings))
     assert "memory/L2.playbooks.jsonl cannot be read (Permission denied)" in contents
