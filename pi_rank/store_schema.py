@@ -131,7 +131,7 @@ def _meaning(message: str) -> str:
     if "fts5" in message or "unterminated" in message:
         return f"does not understand the search ({message})"
     if "full" in message or "I/O error" in message:
-        return f"could not be written ({message}) and is as it was; make room on the disk, or check it, and sync again"
+        return f"could not be written ({message}) and is as it was; make room on the disk and sync again"
     if "readonly" in message:
         return "may not be written to; name another with --store or PI_RANK_CACHE_DIR"
     if "locked" in message:
