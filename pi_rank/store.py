@@ -16,7 +16,7 @@ from pi_rank.files import Fingerprint
 from pi_rank.memory_root import MemoryRoot, RootContents
 from pi_rank.project import slug
 from pi_rank.results import SyncReport
-from pi_rank.store_schema import connect, transaction, translated
+from pi_rank.store_schema import REBUILD, DamagedStoreError, connect, transaction, translated
 from pi_rank.store_sync import (
     Analyzer,
     apply_contents,
@@ -129,6 +129,16 @@ class MemoryStore:
         """The store's version now: a few microseconds, and never waits for a writer."""
         with self._pulse.lock, translated(self.path):
             return StoreVersion._make(self._pulse.connection.execute(_VERSION).fetchone())
+
+    def verify(self) -> None:
+        """Read the whole file and check that it is sound; for a doctor, not for a turn.
+
+        :raises StoreError: it is damaged; the message says where.
+        """
+        with self._reading() as connection:
+            found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        if found != "ok":
+            raise DamagedStoreError(f"the store {self.path} is damaged ({found}); {REBUILD}")
 
     def sync(self, contents: RootContents, analyzer: Analyzer) -> SyncReport:
         """Make the store hold what a reading of the memory files found, in one transaction.

@@ -92,9 +92,8 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
                 _use_wal(connection)
                 _create(connection, path)
             _use_wal(connection)
-            connection.execute(
-                "PRAGMA synchronous = NORMAL"
-            )  # a power cut may cost the last sync, never a half one
+            # A power cut may cost the last sync, and never leaves half of one.
+            connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             connection.close()
             raise
@@ -121,13 +120,14 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        message = str(error)
-        if "not a database" in message or "malformed" in message:
-            raise DamagedStoreError(f"the store {path} is damaged ({message}); {REBUILD}") from error
-        raise StoreError(f"the store {path} {_meaning(message)}") from error
+        meaning = _meaning(str(error))
+        if meaning is None:
+            raise DamagedStoreError(f"the store {path} is damaged ({error}); {REBUILD}") from error
+        raise StoreError(f"the store {path} {meaning}") from error
 
 
-def _meaning(message: str) -> str:
+def _meaning(message: str) -> str | None:
+    """What an error of the surroundings means; None for one of the file itself."""
     if "fts5" in message or "unterminated" in message:
         return f"does not understand the search ({message})"
     if "full" in message or "I/O error" in message:
@@ -138,7 +138,7 @@ def _meaning(message: str) -> str:
         return f"has been in use by another process for {BUSY_SECONDS:.0f} seconds; try again"
     if "unable to open" in message:
         return f"cannot be opened ({message}); name another with --store or PI_RANK_CACHE_DIR"
-    return f"failed ({message}); {REBUILD}"
+    return None
 
 
 def _open(name: str, *, uri: bool = False) -> sqlite3.Connection:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 import sqlite3
 
 import numpy as np
@@ -108,6 +109,21 @@ def test_what_is_no_database_is_replaced_and_kept_aside(path, root):
         assert len(store.rows().added) == 20
         assert len(store.missing_vectors("m")) == 20
     assert path.with_name("store.sqlite3.broken-1").read_bytes().startswith(b"not a database")
+
+
+def test_whichever_page_is_damaged_a_rebuild_ends_in_a_sound_store(path, root):
+    whole = path.read_bytes()
+    for page in range(len(whole) // 4096):
+        damaged = bytearray(whole)
+        damaged[page * 4096 : (page + 1) * 4096] = random.Random(page).randbytes(4096)
+        path.write_bytes(damaged)
+        rebuild(path, root.read(), CountingAnalyzer())
+        connection = sqlite3.connect(path)
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        connection.execute("INSERT INTO records_fts (records_fts) VALUES ('integrity-check')")
+        connection.close()
+        with MemoryStore.open(path) as store:
+            assert len(store.rows().added) == 20
 
 
 def test_another_programs_file_is_never_replaced(tmp_path, root):

@@ -187,6 +187,17 @@ def test_damaged_pages_are_an_error_and_never_an_answer(tmp_path, path):
         store.rows()
 
 
+def test_one_damaged_page_is_found_by_verifying(tmp_path, path):
+    assert finished("sync", path, make_root(tmp_path / "root", 500, "ant"))[0] == 0
+    with MemoryStore.open(path, read_only=True) as store:
+        store.verify()
+    with path.open("r+b") as file:
+        file.seek(20 * 4096)
+        file.write(random.Random(1).randbytes(4096))
+    with MemoryStore.open(path) as store, pytest.raises(StoreError, match="is damaged"):
+        store.verify()
+
+
 def test_an_empty_file_is_a_new_store(tmp_path):
     path = tmp_path / "store.sqlite3"
     path.touch()
