@@ -41,7 +41,7 @@ class FileVersion(NamedTuple):
 def read_version(path: Path) -> FileVersion:
     """Read a file; where it changes meanwhile, or was changed a moment ago, wait a little and read it again.
 
-    :raises OSError: it is missing, may not be read, or is no regular file (opening a pipe would wait for ever).
+    :raises OSError: it is missing, may not be read, or is no regular file (a pipe would block).
     """
     for attempt in range(1, READ_ATTEMPTS + 1):
         data, result, stable = _read_once(path)
@@ -80,7 +80,8 @@ class LiveFile(Generic[T]):
         self._path = path
         self._name = str(path)
         self._parse = parse
-        self._known: tuple[tuple[int, int, int] | None, T] = (None, parse(b""))
+        self._empty = parse(b"")
+        self._known: tuple[tuple[int, int, int] | None, T] = (None, self._empty)
 
     def read(self) -> T:
         """The parsed content; that of an empty file where the file is missing.
@@ -90,7 +91,7 @@ class LiveFile(Generic[T]):
         try:
             now = os.stat(self._name)  # noqa: PTH116  (half the time of Path.stat, on every turn)
         except (FileNotFoundError, NotADirectoryError):
-            return self._parse(b"")
+            return self._empty
         signature, value = self._known
         if signature == _signature(now):
             return value

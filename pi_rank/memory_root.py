@@ -81,8 +81,13 @@ class MemoryRoot:
             return None
         if names != sorted(known):
             return None
-        fresh = {name: refreshed(self.path / name, known[name]) for name in names}
-        return {name: print_ for name, print_ in fresh.items() if print_} if all(fresh.values()) else None
+        fresh: dict[str, Fingerprint] = {}
+        for name in names:
+            fingerprint = refreshed(self.path / name, known[name])
+            if fingerprint is None:
+                return None
+            fresh[name] = fingerprint
+        return fresh
 
     def notes(self, today: date) -> Notes:
         """Scratchpad, daily log and sessions of a day, as they are now."""

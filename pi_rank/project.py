@@ -15,11 +15,6 @@ import msgspec
 
 from pi_rank.errors import ConfigError, ContextError
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 ProjectSource = Literal["settings", "git-remote", "git-root", "package", "folder"]
 # PI keeps its settings under its own name; the bare key is read too.
 SETTINGS_SECTION = "pi-persistent-intelligence"
@@ -127,6 +122,10 @@ def _package_json_name(path: Path) -> str:
 
 
 def _pyproject_name(path: Path) -> str:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
         name = document.get("project", {}).get("name") or document["tool"]["poetry"]["name"]

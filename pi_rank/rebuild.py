@@ -32,6 +32,7 @@ def rebuild(path: str | Path, contents: RootContents, analyzer: Analyzer) -> Syn
     path = Path(path)
     try:
         with MemoryStore.open(path) as store:
+            store.verify()
             return store.replace(contents, analyzer)
     except ForeignFileError:
         raise

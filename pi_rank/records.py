@@ -60,7 +60,13 @@ GLOBAL_SCOPE = Scope()
 
 
 class MemoryRecord(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"rule_type": "ruleType"}
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,  # so that a line with unknown keys is noticed; they go to `extra`
+    gc=False,  # JSON has no cycles, and a sync makes a hundred thousand of these
+    rename={"rule_type": "ruleType"},
 ):
     """One record of memory. Field names are PI's, except `rule_type` (`ruleType` in the file).
 
@@ -115,6 +121,7 @@ _ESCAPE = re.compile(
 _NOT_IN_AN_ID = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069]")
 _FIELD_IN_MESSAGE = re.compile(r" - at `\$\.(\w+)")
 _decode_json = msgspec.json.Decoder().decode
+_decode_typed = msgspec.json.Decoder(MemoryRecord).decode
 _encode_json = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -128,6 +135,9 @@ def decode_record(line: bytes, *, layer: Layer | None = None, project: str | Non
 
     :raises RecordError: naming the field and its value, where the line is not such a record.
     """
+    plain = _decode_plain(line)
+    if plain is not None and (project is None or plain.scope is not GLOBAL_SCOPE):
+        return plain
     defaults: dict[str, Any] = {} if layer is None else {"layer": layer}
     if project is not None:
         defaults["scope"] = {"type": "project", "project": project}
@@ -138,6 +148,18 @@ def decode_record(line: bytes, *, layer: Layer | None = None, project: str | Non
         if b"null" not in line:
             raise
         return _to_record({**defaults, **without_nulls(fields)})
+
+
+def _decode_plain(line: bytes) -> MemoryRecord | None:
+    """The record of a line with nothing unusual about it: most lines, in a third of the time. Else None."""
+    if len(line) > MAX_LINE_BYTES:
+        return None
+    try:
+        record = _decode_typed(line)
+        _check_values(record)
+    except (msgspec.MsgspecError, RecordError, RecursionError):
+        return None
+    return None if record.extra else record
 
 
 def decode_object(line: bytes) -> dict[str, Any]:

@@ -9,15 +9,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pi_rank.errors import StoreError, VectorError
+from pi_rank.errors import StoreError
 from pi_rank.files import Fingerprint
 from pi_rank.memory_root import MemoryRoot, RootContents
 from pi_rank.project import slug
-from pi_rank.records import decode_record, embedded_text
 from pi_rank.results import SyncReport
-from pi_rank.store_schema import connect, transaction, translated
+from pi_rank.store_schema import REBUILD, DamagedStoreError, connect, transaction, translated
 from pi_rank.store_sync import (
     Analyzer,
     apply_contents,
@@ -26,6 +25,7 @@ from pi_rank.store_sync import (
     root_name,
     write_fingerprints,
 )
+from pi_rank.store_vectors import VectorRows, checked_rows, read_missing, read_vectors, write_vectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,14 +63,6 @@ class StoreVersion(NamedTuple):
 
     generation: int
     vectors: int
-
-
-class VectorRows(NamedTuple):
-    """Stored vectors, oldest first: float32[n, dimension]; row i is of the text with `text_hashes[i]`."""
-
-    last: int
-    text_hashes: list[bytes]
-    matrix: NDArray[np.float32]
 
 
 class _Line:
@@ -135,9 +127,18 @@ class MemoryStore:
 
     def version(self) -> StoreVersion:
         """The store's version now: a few microseconds, and never waits for a writer."""
-        query = "SELECT generation, (SELECT coalesce(max(seq), 0) FROM vectors) FROM state"
         with self._pulse.lock, translated(self.path):
-            return StoreVersion._make(self._pulse.connection.execute(query).fetchone())
+            return StoreVersion._make(self._pulse.connection.execute(_VERSION).fetchone())
+
+    def verify(self) -> None:
+        """Read the whole file and check that it is sound; for a doctor, not for a turn.
+
+        :raises StoreError: it is damaged; the message says where.
+        """
+        with self._reading() as connection:
+            found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        if found != "ok":
+            raise DamagedStoreError(f"the store {self.path} is damaged ({found}); {REBUILD}")
 
     def sync(self, contents: RootContents, analyzer: Analyzer) -> SyncReport:
         """Make the store hold what a reading of the memory files found, in one transaction.
@@ -205,14 +206,8 @@ class MemoryStore:
 
     def vectors(self, model_id: str, after: int = 0) -> VectorRows:
         """The model's vectors stored after version number `after` (see `StoreVersion.vectors`)."""
-        import numpy as np
-
-        query = "SELECT seq, text_hash, vector FROM vectors WHERE model_id = ? AND seq > ? ORDER BY seq"
         with self._reading() as connection:
-            found = connection.execute(query, (model_id, after)).fetchall()
-        flat = np.frombuffer(b"".join(row[2] for row in found), "<f4").astype(np.float32, copy=False)
-        last = found[-1][0] if found else after
-        return VectorRows(last, [row[1] for row in found], flat.reshape(len(found), -1 if found else 0))
+            return read_vectors(connection, model_id, after)
 
     def vector_counts(self) -> dict[str, int]:
         """Model id → how many vectors of it are stored."""
@@ -222,8 +217,7 @@ class MemoryStore:
     def missing_vectors(self, model_id: str) -> list[tuple[bytes, str]]:
         """(text hash, text) of what the model has still to embed: each text of an active record, once."""
         with self._reading() as connection:
-            payloads = connection.execute(_MISSING_VECTORS, (model_id,)).fetchall()
-        return [(text_hash, embedded_text(decode_record(payload))) for text_hash, payload, _ in payloads]
+            return read_missing(connection, model_id)
 
     def put_vectors(self, model_id: str, text_hashes: Sequence[bytes], matrix: NDArray[np.float32]) -> None:
         """Store a model's vectors, float32[n, dimension], in chunks that each are safe once written.
@@ -233,36 +227,16 @@ class MemoryStore:
         :raises VectorError: wrong dtype, shape or dimension, or a value that is not finite.
         :raises StoreError: it could not be written; earlier chunks stay.
         """
-        blobs = self._checked_blobs(model_id, text_hashes, matrix)
-        for start in range(0, len(blobs), VECTORS_PER_TRANSACTION):
-            chunk = slice(start, start + VECTORS_PER_TRANSACTION)
-            rows = [(model_id, *pair) for pair in zip(text_hashes[chunk], blobs[chunk], strict=True)]
+        with self._reading() as connection:
+            rows = checked_rows(connection, model_id, text_hashes, matrix)
+        for start in range(0, len(rows), VECTORS_PER_TRANSACTION):
             with self._writing() as connection:
-                connection.executemany(_PUT_VECTOR, rows)
+                write_vectors(connection, rows[start : start + VECTORS_PER_TRANSACTION])
 
     def drop_vectors(self, model_id: str) -> None:
         """Forget a model's vectors, once another model's are complete."""
         with self._writing() as connection:
             connection.execute("DELETE FROM vectors WHERE model_id = ?", (model_id,))
-
-    def _checked_blobs(self, model_id: str, text_hashes: Sequence[bytes], matrix: Any) -> list[bytes]:  # noqa: ANN401
-        import numpy as np
-
-        if (
-            getattr(matrix, "dtype", None) != np.float32
-            or matrix.ndim != 2
-            or len(matrix) != len(text_hashes)
-        ):
-            got = f"{getattr(matrix, 'dtype', type(matrix))}{list(getattr(matrix, 'shape', ()))}"
-            raise VectorError(f"expected float32[{len(text_hashes)}, dimension], got {got}")
-        if not np.isfinite(matrix).all():
-            raise VectorError("a vector holds a value that is not finite")
-        with self._reading() as connection:
-            query = "SELECT length(vector) / 4 FROM vectors WHERE model_id = ? LIMIT 1"
-            known = connection.execute(query, (model_id,)).fetchone()
-        if known and len(matrix) and matrix.shape[1] != known[0]:
-            raise VectorError(f"{model_id} has {known[0]} dimensions in this store, got {matrix.shape[1]}")
-        return [row.tobytes() for row in matrix.astype("<f4", copy=False)]
 
     def _fingerprints(self, root: MemoryRoot) -> dict[str, Fingerprint]:
         """What the files looked like at the last sync with this root; nothing where it was another."""
@@ -290,20 +264,15 @@ class MemoryStore:
             yield self._writer.connection
 
 
+# The counter and not the highest number there is: vectors are dropped, and a version only goes up.
+_VERSION = """
+    SELECT generation, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'vectors'), 0) FROM state"""
 _COLUMNS = "SELECT rowid, id, payload, tombstoned, text_hash, terms FROM records"
 _ALL_ROWS = f"{_COLUMNS} ORDER BY rowid"
 _NEW_ROWS = f"{_COLUMNS} INDEXED BY records_by_generation WHERE generation > ? ORDER BY rowid"
 _REMOVED_ROWS = (
     "SELECT rowid FROM removed INDEXED BY removed_by_generation WHERE generation > ? ORDER BY rowid"
 )
-_MISSING_VECTORS = """
-    SELECT text_hash, payload, min(rowid) AS first FROM records
-    WHERE active AND text_hash NOT IN (SELECT text_hash FROM vectors WHERE model_id = ?)
-    GROUP BY text_hash ORDER BY first"""
-_PUT_VECTOR = """
-    INSERT INTO vectors (model_id, text_hash, vector)
-    SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM records WHERE text_hash = ?2)
-    ON CONFLICT DO NOTHING"""
 
 
 def default_store_path(root: Path) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,8 +27,8 @@ class ForeignFileError(StoreVersionError):
 
 _SCHEMA = (
     # generation: goes up with each sync that changed something. complete_from: `removed` is complete for
-    # readers of this generation or a later one. root: the memory root that this is of, empty before the first sync.
-    # skipped, warnings: the last sync's report, as JSON.
+    # readers of this generation or a later one. root: the memory root that this is of, empty before the
+    # first sync. skipped, warnings: the last sync's report, as JSON.
     """CREATE TABLE state (
         uuid TEXT NOT NULL,
         generation INTEGER NOT NULL,
@@ -93,9 +92,8 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
                 _use_wal(connection)
                 _create(connection, path)
             _use_wal(connection)
-            connection.execute(
-                "PRAGMA synchronous = NORMAL"
-            )  # a power cut may cost the last sync, never a half one
+            # A power cut may cost the last sync, and never leaves half of one.
+            connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             connection.close()
             raise
@@ -122,13 +120,14 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        message = str(error)
-        if "not a database" in message or "malformed" in message:
-            raise DamagedStoreError(f"the store {path} is damaged ({message}); {REBUILD}") from error
-        raise StoreError(f"the store {path} {_meaning(message)}") from error
+        meaning = _meaning(str(error))
+        if meaning is None:
+            raise DamagedStoreError(f"the store {path} is damaged ({error}); {REBUILD}") from error
+        raise StoreError(f"the store {path} {meaning}") from error
 
 
-def _meaning(message: str) -> str:
+def _meaning(message: str) -> str | None:
+    """What an error of the surroundings means; None for one of the file itself."""
     if "fts5" in message or "unterminated" in message:
         return f"does not understand the search ({message})"
     if "full" in message or "I/O error" in message:
@@ -139,7 +138,7 @@ def _meaning(message: str) -> str:
         return f"has been in use by another process for {BUSY_SECONDS:.0f} seconds; try again"
     if "unable to open" in message:
         return f"cannot be opened ({message}); name another with --store or PI_RANK_CACHE_DIR"
-    return f"failed ({message}); {REBUILD}"
+    return None
 
 
 def _open(name: str, *, uri: bool = False) -> sqlite3.Connection:
@@ -206,7 +205,7 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
             connection.execute(statement)
         connection.execute(
             "INSERT INTO state VALUES (?, 0, 0, '', '[]', '[]')",
-            (str(uuid.UUID(bytes=os.urandom(16), version=4)),),
+            (os.urandom(16).hex(),),
         )
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

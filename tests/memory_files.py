@@ -1,9 +1,11 @@
-"""Writes memory roots for tests, and stands in for the analyzer where terms do not matter."""
+"""Writes memory roots for tests."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+
+from pi_rank.ranking.analysis import FtsAnalyzer
 
 L1 = "memory/L1.identity.jsonl"
 L2 = "memory/L2.playbooks.jsonl"
@@ -24,12 +26,13 @@ def write(root: Path, file: str, *lines: str | bytes) -> Path:
     return path
 
 
-class Words:
-    """An analyzer whose terms are the words themselves: the store only keeps them."""
+class CountingAnalyzer(FtsAnalyzer):
+    """The analyzer, and how many documents it was given."""
 
     def __init__(self):
+        super().__init__()
         self.documents = 0
 
     def document_terms(self, texts):
         self.documents += len(texts)
-        return [" ".join(text).encode() for text in texts]
+        return super().document_terms(texts)

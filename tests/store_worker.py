@@ -7,7 +7,7 @@ import sys
 from pi_rank.errors import StoreError
 from pi_rank.memory_root import MemoryRoot
 from pi_rank.store import MemoryStore
-from tests.memory_files import Words
+from tests.memory_files import CountingAnalyzer
 
 
 def sync_many(store_path, *roots):
@@ -19,13 +19,13 @@ def sync_many(store_path, *roots):
         print("ready", flush=True)
         while True:
             for reading in contents:
-                store.sync(reading, Words())
+                store.sync(reading, CountingAnalyzer())
 
 
 def sync_once(store_path, root, times="1"):
     with MemoryStore.open(store_path) as store:
         for _ in range(int(times)):
-            store.sync_root(MemoryRoot(root), Words())
+            store.sync_root(MemoryRoot(root), CountingAnalyzer())
         print(store.generation)
 
 
@@ -38,17 +38,7 @@ def sync_with_limit(store_path, root, bytes_):
     store = MemoryStore.open(store_path)
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(bytes_), int(bytes_)))
     try:
-        store.sync_root(MemoryRoot(root), Words())
-    except StoreError as error:
-        print(error)
-        sys.exit(3)
-
-
-def describe(store_path, read_only="ro"):
-    """Open, count, and say what the store would not do."""
-    try:
-        with MemoryStore.open(store_path, read_only=read_only == "ro") as store:
-            print(len(store.rows().added))
+        store.sync_root(MemoryRoot(root), CountingAnalyzer())
     except StoreError as error:
         print(error)
         sys.exit(3)
@@ -56,6 +46,4 @@ def describe(store_path, read_only="ro"):
 
 if __name__ == "__main__":
     command, *arguments = sys.argv[1:]
-    {"sync_many": sync_many, "sync": sync_once, "sync_with_limit": sync_with_limit, "describe": describe}[
-        command
-    ](*arguments)
+    {"sync_many": sync_many, "sync": sync_once, "sync_with_limit": sync_with_limit}[command](*arguments)

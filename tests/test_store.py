@@ -1,18 +1,25 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import tempfile
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pi_rank.errors import StoreError, VectorError
 from pi_rank.memory_root import MemoryRoot
+from pi_rank.ranking.analysis import unpack_terms
 from pi_rank.records import decode_record, text_hash
 from pi_rank.results import Skipped
 from pi_rank.store import MemoryStore, StoreVersion, default_store_path
-from tests.memory_files import L1, L2, TOMBSTONES, Words, line, write
+from tests.memory_files import L1, L2, TOMBSTONES, CountingAnalyzer, line, write
 
 
 @pytest.fixture
@@ -28,7 +35,7 @@ def root(tmp_path):
 
 
 def sync(store, root, analyzer=None):
-    return store.sync(MemoryRoot(root).read(), analyzer or Words())
+    return store.sync(MemoryRoot(root).read(), analyzer or CountingAnalyzer())
 
 
 def counts(report):
@@ -37,6 +44,11 @@ def counts(report):
 
 def stored(store):
     return {row.id: row for row in store.rows().added}
+
+
+def settle(path):
+    """Make a file's last change old enough for its size and time to be trusted."""
+    os.utime(path, (time.time() - 60, time.time() - 60))
 
 
 def unit(*rows):
@@ -48,7 +60,7 @@ def test_a_new_store_is_empty(store):
     assert store.version() == StoreVersion(0, 0)
     assert store.rows() == (0, True, [], [])
     assert store.lexical_search('"bun"', 5) == []
-    assert len(store.uuid) == 36
+    assert len(store.uuid) == 32
 
 
 def test_the_first_sync_stores_every_record(store, root):
@@ -58,7 +70,7 @@ def test_the_first_sync_stores_every_record(store, root):
     assert (changes.generation, changes.complete, changes.removed) == (1, True, [])
     row = changes.added[0]
     assert (row.rowid, row.id, row.tombstoned) == (1, "mem_a", False)
-    assert row.terms == b"Statement of mem_a bun tools"
+    assert unpack_terms(row.terms)[0] == {"statement": 1, "mem": 1, "bun": 1, "tool": 1}
     record = decode_record(row.payload)
     assert record.tags == ("bun", "tools")
     assert row.text_hash == text_hash(record)
@@ -68,7 +80,7 @@ def test_a_sync_touches_what_changed_and_a_changed_record_gets_a_new_row(store, 
     write(root, L2, line("mem_a"), line("mem_b"), line("mem_c"))
     sync(store, root)
     write(root, L2, line("mem_d"), line("mem_c"), line("mem_b", confidence=0.5))
-    analyzer = Words()
+    analyzer = CountingAnalyzer()
     assert counts(sync(store, root, analyzer)) == (1, 1, 1, 1, 2)
     assert analyzer.documents == 2
     changes = store.rows(since=1)
@@ -150,19 +162,18 @@ def test_what_cannot_be_read_now_is_kept_as_it_was(store, root):
 def test_an_unchanged_root_is_not_read_and_the_last_report_still_stands(store, root, monkeypatch):
     write(root, L2, line("mem_a"), "broken")
     memory = MemoryRoot(root)
-    first = store.sync_root(memory, Words())
+    first = store.sync_root(memory, CountingAnalyzer())
     assert first.skipped[0].line == 2
-    for file in (L2,):
-        os.utime(root / file, (time.time() - 60, time.time() - 60))  # touched: known by content
-    again = store.sync_root(memory, Words())
+    settle(root / L2)  # touched: known by content
+    again = store.sync_root(memory, CountingAnalyzer())
     assert counts(again) == (0, 0, 0, 1, 1)
     assert again.skipped == first.skipped
     monkeypatch.setattr(MemoryRoot, "read", None)  # nothing needs reading any more
     monkeypatch.setattr("pi_rank.files.read_version", None)
-    assert store.sync_root(memory, Words()) == again
+    assert store.sync_root(memory, CountingAnalyzer()) == again
     monkeypatch.undo()
     write(root, L2, line("mem_a"), line("mem_b"))
-    assert counts(store.sync_root(memory, Words())) == (1, 0, 0, 1, 2)
+    assert counts(store.sync_root(memory, CountingAnalyzer())) == (1, 0, 0, 1, 2)
 
 
 def test_a_broken_line_takes_its_record_out_and_says_so(store, root):
@@ -181,7 +192,7 @@ def test_a_store_belongs_to_one_root(store, root, tmp_path):
     sync(store, root)
     write(tmp_path / "other", L2, line("mem_z"))
     with pytest.raises(StoreError, match="of the memory root"):
-        store.sync_root(MemoryRoot(tmp_path / "other"), Words())
+        store.sync_root(MemoryRoot(tmp_path / "other"), CountingAnalyzer())
     assert stored(store).keys() == {"mem_a"}
     link = tmp_path / "link"
     link.symlink_to(root)
@@ -245,6 +256,7 @@ def test_vectors_are_kept_by_text_and_model(store, root):
     store.put_vectors("m1", hashes[:1], unit([0, 1]))
     assert store.vectors("m1").matrix.tolist() == [[1, 0], [0, 1]]
     store.drop_vectors("m1")
+    assert store.version().vectors >= 2
     assert store.vector_counts() == {}
 
 
@@ -326,7 +338,7 @@ def test_a_turn_never_waits_for_a_sync(store, root):
     sync(store, root)
     inside, finish = threading.Event(), threading.Event()
 
-    class Slow(Words):
+    class Slow(CountingAnalyzer):
         def document_terms(self, texts):
             inside.set()
             assert finish.wait(30)
@@ -367,11 +379,71 @@ def test_replacing_starts_over_but_keeps_vectors_still_of_use(store, root, tmp_p
     hashes = [hash_ for hash_, _ in store.missing_vectors("m")]
     store.put_vectors("m", hashes, unit([1, 0], [0, 1]))
     write(tmp_path / "moved", L2, line("mem_a"))
-    report = store.replace(MemoryRoot(tmp_path / "moved").read(), Words())
+    report = store.replace(MemoryRoot(tmp_path / "moved").read(), CountingAnalyzer())
     assert counts(report) == (1, 0, 0, 0, 3)
     assert store.vectors("m").text_hashes == hashes[:1]
     changes = store.rows(since=1)
     assert (changes.complete, [row.rowid for row in changes.added]) == (True, [3])
+
+
+memories = st.dictionaries(
+    st.sampled_from(["mem_a", "mem_b", "mem_c", "mem_d"]), st.tuples(st.sampled_from("xyz"), st.booleans())
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(memories, min_size=1, max_size=5))
+def test_a_reader_that_follows_every_change_holds_what_a_new_reader_reads(versions):
+    with tempfile.TemporaryDirectory() as folder, MemoryStore.open(Path(folder, "store.sqlite3")) as store:
+        root, held, seen = Path(folder, "root"), {}, 0
+        for memory in versions:
+            write(root, L2, *(line(id_, statement=f"word{word}") for id_, (word, _) in memory.items()))
+            deleted = [id_ for id_, (_, tombstoned) in memory.items() if tombstoned]
+            write(root, TOMBSTONES, *(f'{{"deleted_record_id": "{id_}"}}' for id_ in deleted))
+            sync(store, root)
+            changes = store.rows(since=seen)
+            held = {} if changes.complete else held
+            for rowid in changes.removed:
+                held.pop(rowid, None)
+            held |= {row.rowid: row for row in changes.added}
+            seen = changes.generation
+            assert held == {row.rowid: row for row in store.rows().added}
+            assert {row.id: row.tombstoned for row in held.values()} == {
+                id_: tombstoned for id_, (_, tombstoned) in memory.items()
+            }
+            for word in "xyz":
+                hits = store.lexical_search(f'"word{word}"', 10)
+                assert {held[rowid].id for rowid, _ in hits} == {
+                    id_ for id_, (has, _) in memory.items() if has == word
+                }
+
+
+def test_the_store_alone_does_not_import_numpy():
+    code = "import sys, pi_rank.store; assert 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_fifty_thousand_records(store, root):
+    lines = [line(f"mem_{number}", statement=f"Rule {number}: run the tests") for number in range(50_000)]
+    path = write(root, L2, *lines)
+    memory, analyzer = MemoryRoot(root), CountingAnalyzer()
+
+    def timed_sync():
+        started = time.process_time()
+        return counts(store.sync_root(memory, analyzer)), time.process_time() - started
+
+    settle(path)
+    first, whole = timed_sync()
+    assert first == (50_000, 0, 0, 0, 1)
+    again, unchanged = timed_sync()
+    assert again == (0, 0, 0, 50_000, 1)
+    assert unchanged < whole / 50
+    write(root, L2, *lines[:25_000], line("mem_25000", statement="Changed"), *lines[25_001:])
+    second, incremental = timed_sync()
+    assert second == (0, 1, 0, 49_999, 2)
+    assert incremental < whole / 2
+    assert len(store.rows(since=1).added) == 1
+    assert len(store.rows().added) == 50_000
 
 
 def test_where_a_store_belongs(tmp_path, monkeypatch):
