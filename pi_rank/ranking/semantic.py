@@ -221,7 +221,7 @@ class VectorIndex:
             return 0.0
         newer = len(self._rows.since(self.graph.count))
         graph = graph_cost(fetch_size(k, share), self.graph.count, newer, self.dimension)
-        exact = exact_cost(len(self.row_node), able, self.dimension, queries)
+        exact = exact_cost(len(self.row_node), able, self.dimension, k, queries)
         return share if strategy == "hnsw" or graph < exact else 0.0
 
     def _search_graph(
