@@ -32,22 +32,19 @@ PASS_SHARE = 0.75  # what a row costs then
 
 
 def fetch_size(k: int, share: float) -> int:
-    """How many nodes to ask a graph for, so that k eligible rows remain where a `share` (0 to 1] is eligible."""
+    """How many nodes to ask a graph for, so that k rows remain where a `share` (0 to 1] is eligible."""
     return max(EF_SEARCH, math.ceil(OVER_FETCH * k / share))
 
 
 def exact_cost(rows: int, eligible: int, dimension: int, k: int, queries: int = 1) -> float:
     """Cost per query of scanning `eligible` of `rows` rows for the k best, `queries` in one pass."""
     row = ROW + dimension * COMPONENT
-    if queries >= PASS_QUERIES:
-        scanned = PASS_SHARE * eligible
-    else:
-        scanned = min(GAPS * eligible, rows)
+    scanned = PASS_SHARE * eligible if queries >= PASS_QUERIES else min(GAPS * eligible, rows)
     return CALL + rows * SKIPPED_ROW + scanned * row + min(k, eligible) * WANTED
 
 
 def graph_cost(fetch: int, nodes: int, newer: int, dimension: int) -> float:
     """Cost of asking a graph of `nodes` for `fetch` of them, and of scanning `newer` rows that it lacks."""
-    hop = dimension * HOP * max(nodes, 1) ** (1 / 3)
+    hop = dimension * HOP * math.pow(nodes, 1 / 3)
     found = fetch * (hop + WANTED / OVER_FETCH)
     return 2 * CALL + found + newer * (ROW + dimension * COMPONENT)
