@@ -1,4 +1,4 @@
-"""BM25 as FTS5 computes it, over postings in memory: block-wise accumulation and a bounded heap.
+"""BM25 as FTS5 computes it, over postings in memory: block-wise accumulation and partial selection.
 
     segment = Segment(postings.build(packed), frequencies, impacts)
     rows, scores = search((segment,), ("bun", "test"), live_rows, 10, eligible, tie_rank)
@@ -14,17 +14,18 @@ from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
-from libcpp.algorithm cimport sort_heap
+from libcpp.algorithm cimport nth_element
 from libcpp.vector cimport vector
 
 from terms cimport find_term
-from topk cimport Hit, hit_arrays, offer
+from topk cimport Hit, finish, hit_arrays
 
 cnp.import_array()
 
 cdef enum:
     BLOCK = 4096  # rows; 32 KiB of sums
     STRIDE = 8  # rows looked at together when the hits of a block are gathered
+    SPARE = 2  # hits are kept up to about this many times k before they are cut to the best k
 
 cdef double MIN_IDF = 1e-6  # FTS5's floor for a term that half of the rows have
 
@@ -86,59 +87,99 @@ cdef class Segment:
         return cursor
 
 
+cdef class _Kept:
+    """The best hits so far: a buffer of a few k, cut back to the best k when it is full.
+
+    `bar` is the k-th best hit at the last cut; what ranks after it need not be kept.
+    """
+
+    cdef vector[Hit] hits
+    cdef size_t count
+    cdef size_t k
+    cdef Hit bar
+
+    def __cinit__(self, size_t k, size_t n_rows):
+        self.k = k
+        self.hits.resize(min(SPARE * k, n_rows) + STRIDE)
+        self.bar.score = 1e-300  # below every sum that is not zero
+        self.bar.tie = -1
+
+    cdef void make_room(self) noexcept nogil:
+        """Room for one more stride."""
+        if self.count + STRIDE > self.hits.size():
+            nth_element(&self.hits[0], &self.hits[self.k - 1], &self.hits[0] + self.count)
+            self.bar = self.hits[self.k - 1]
+            self.count = self.k
+
+    cdef tuple arrays(self):
+        self.hits.resize(self.count)
+        finish(self.hits, self.k)
+        return hit_arrays(self.hits)
+
+
 def search(
     tuple segments, tuple terms, int64_t live_rows, Py_ssize_t k,
     const uint8_t[::1] eligible, const int32_t[::1] tie_rank,
 ):
+    cdef Py_ssize_t n_rows = min(eligible.shape[0], tie_rank.shape[0])
     cdef vector[vector[Cursor]] cursors
+    cdef Segment segment
+    cdef _Kept kept = _Kept(max(0, min(k, n_rows)), n_rows)
+    cdef double* sums
+    cdef size_t s
+    if kept.k == 0:
+        return kept.arrays()
+    _open_cursors(segments, terms, live_rows, cursors)
+    sums = <double*>calloc(BLOCK, sizeof(double))
+    if sums == NULL:
+        raise MemoryError
+    for s in range(cursors.size()):
+        segment = segments[s]
+        if segment.first_row + segment.n_rows > n_rows:
+            free(sums)
+            raise ValueError("eligible and tie_rank must have an entry for every row of the segments")
+        with nogil:
+            _score_segment(segment, cursors[s], sums, &eligible[0], &tie_rank[0], kept)
+    free(sums)
+    return kept.arrays()
+
+
+cdef int _open_cursors(
+    tuple segments, tuple terms, int64_t live_rows, vector[vector[Cursor]]& cursors
+) except -1:
+    """For each segment a cursor for each of the terms that it has, in query order."""
     cdef vector[int32_t] ids
-    cdef vector[Hit] kept
     cdef Segment segment
     cdef int64_t frequency
     cdef double idf
-    cdef size_t s, n_segments = len(segments)
-    cdef double* sums
-    if k <= 0:
-        return hit_arrays(kept)
-    cursors.resize(n_segments)
-    ids.resize(n_segments)
+    cdef size_t s
+    cursors.resize(len(segments))
+    ids.resize(len(segments))
     for term in terms:
         encoded = (<str?>term).encode("utf-8", "replace")
         frequency = 0
-        for s in range(n_segments):
-            segment = <Segment?>segments[s]
+        for s in range(ids.size()):
+            segment = segments[s]
             ids[s] = segment.find(encoded)
             if ids[s] >= 0:
                 frequency += segment.frequencies[ids[s]]
         idf = log((live_rows - frequency + 0.5) / (frequency + 0.5))
         if idf <= 0.0:
             idf = MIN_IDF
-        for s in range(n_segments):
+        for s in range(ids.size()):
             if ids[s] >= 0:
-                cursors[s].push_back((<Segment>segments[s]).cursor(ids[s], idf))
-    sums = <double*>calloc(BLOCK, sizeof(double))
-    if sums == NULL:
-        raise MemoryError
-    for s in range(n_segments):
-        segment = <Segment>segments[s]
-        if cursors[s].size():
-            with nogil:
-                _score_segment(
-                    segment.first_row, segment.n_rows, cursors[s], sums, k,
-                    &eligible[0], &tie_rank[0], kept,
-                )
-    free(sums)
-    sort_heap(kept.begin(), kept.end())
-    return hit_arrays(kept)
+                segment = segments[s]
+                cursors[s].push_back(segment.cursor(ids[s], idf))
+    return 0
 
 
 cdef void _score_segment(
-    int64_t first_row, int64_t n_rows, vector[Cursor]& cursors, double* sums, size_t k,
-    const uint8_t* eligible, const int32_t* tie_rank, vector[Hit]& kept,
+    Segment segment, vector[Cursor]& cursors, double* sums,
+    const uint8_t* eligible, const int32_t* tie_rank, _Kept kept,
 ) noexcept nogil:
-    cdef int64_t start = first_row, last = first_row + n_rows, end
+    cdef int64_t start = segment.first_row, last = segment.first_row + segment.n_rows, end
     cdef size_t i
-    while start < last:
+    while start < last and cursors.size():
         end = min(start + BLOCK, last)
         if not eligible[start] and memcmp(eligible + start, eligible + start + 1, end - start - 1) == 0:
             for i in range(cursors.size()):
@@ -146,7 +187,7 @@ cdef void _score_segment(
         else:
             for i in range(cursors.size()):
                 _accumulate(&cursors[i], sums - start, end)
-            _gather(sums, start, end, k, eligible, tie_rank, kept)
+            _gather(sums, start, end, eligible, tie_rank, kept)
             memset(sums, 0, BLOCK * sizeof(double))
         start = end
 
@@ -187,35 +228,41 @@ cdef int64_t _first_at_least(const int32_t* rows, int64_t at, int64_t last, int6
     return at
 
 
+cdef inline double _larger(double one, double other) noexcept nogil:
+    return one if one > other else other
+
+
+cdef inline double _largest(const double* sums) noexcept nogil:
+    """The largest of STRIDE sums, as a tree: a chain of comparisons would wait for each other."""
+    return _larger(
+        _larger(_larger(sums[0], sums[4]), _larger(sums[1], sums[5])),
+        _larger(_larger(sums[2], sums[6]), _larger(sums[3], sums[7])),
+    )
+
+
 cdef void _gather(
-    const double* sums, int64_t start, int64_t end, size_t k,
-    const uint8_t* eligible, const int32_t* tie_rank, vector[Hit]& kept,
+    const double* sums, int64_t start, int64_t end,
+    const uint8_t* eligible, const int32_t* tie_rank, _Kept kept,
 ) noexcept nogil:
-    """Offer the block's hits. A stride is passed over at once where none of it can enter the k best."""
-    cdef double bar = kept[0].score if kept.size() == k else 0.0
-    cdef double best
-    cdef int64_t stride, i, j, row, n_rows = end - start
-    cdef uint64_t any_eligible
-    cdef Hit hit
-    for stride in range((n_rows + STRIDE - 1) // STRIDE):  # sums is zero past the end of a short block
-        i = stride * STRIDE
-        if i + STRIDE <= n_rows:
-            memcpy(&any_eligible, eligible + start + i, STRIDE)
-            if any_eligible == 0:
-                continue
-        best = sums[i]
-        for j in range(1, STRIDE):
-            best = sums[i + j] if sums[i + j] > best else best
-        if best < bar or best <= 0.0:
-            continue
-        for j in range(i, min(i + STRIDE, n_rows)):
-            row = start + j
-            if eligible[row] and sums[j] >= bar and sums[j] > 0.0:
-                hit.score = sums[j]
-                hit.tie = tie_rank[row]
-                hit.row = <int32_t>row
-                offer(kept, k, hit)
-                bar = kept[0].score if kept.size() == k else 0.0
+    """Keep the block's hits that rank before the bar. Sums are zero past the end of a short block."""
+    cdef int64_t i = 0, j, row, n_rows = end - start
+    cdef double bar = kept.bar.score
+    cdef int32_t bar_tie = kept.bar.tie
+    cdef size_t count = kept.count
+    cdef Hit* hits = &kept.hits[0]
+    while i < n_rows:
+        if _largest(sums + i) >= bar:
+            kept.make_room()
+            bar, bar_tie, count = kept.bar.score, kept.bar.tie, kept.count
+            for j in range(i, min(i + STRIDE, n_rows)):
+                row = start + j
+                hits[count].score = sums[j]
+                hits[count].tie = tie_rank[row]
+                hits[count].row = <int32_t>row
+                # Without a branch, which would be mispredicted for most of the hits.
+                count += (eligible[row] != 0) & ((sums[j] > bar) | ((sums[j] == bar) & (tie_rank[row] < bar_tie)))
+            kept.count = count
+        i += STRIDE
 
 
 def shared_content(tuple segments, tuple terms, const int32_t[::1] rows):

@@ -7,10 +7,9 @@ The scratch is one table of twice the number of listed rows, not of all rows.
 
 cimport numpy as cnp
 from libc.stdint cimport int32_t, uint64_t
-from libcpp.algorithm cimport nth_element, sort
 from libcpp.vector cimport vector
 
-from topk cimport Hit, hit_arrays
+from topk cimport Hit, finish, hit_arrays
 
 cnp.import_array()
 
@@ -93,7 +92,4 @@ cdef void _select(
             hit.score = table[i].score
             hit.tie = tie_rank[hit.row]
             hits.push_back(hit)
-    if limit < hits.size():
-        nth_element(hits.begin(), hits.begin() + limit, hits.end())
-        hits.resize(limit)
-    sort(hits.begin(), hits.end())
+    finish(hits, limit)

@@ -1,8 +1,8 @@
-"""The k best of a stream of scored rows: a bounded heap with the worst kept hit on top."""
+"""A scored row, its place in a ranking, and the k best of many."""
 
 cimport numpy as cnp
 from libc.stdint cimport int32_t
-from libcpp.algorithm cimport pop_heap, push_heap
+from libcpp.algorithm cimport nth_element, sort
 from libcpp.vector cimport vector
 
 
@@ -32,16 +32,12 @@ cdef extern from *:
         bint operator<(const Hit&) nogil
 
 
-cdef inline void offer(vector[Hit]& kept, size_t k, const Hit& hit) noexcept nogil:
-    """Keep `hit` if it is one of the k best so far. k is at least 1."""
-    if kept.size() < k:
-        kept.push_back(hit)
-    elif hit < kept[0]:
-        pop_heap(kept.begin(), kept.end())
-        kept[kept.size() - 1] = hit
-    else:
-        return
-    push_heap(kept.begin(), kept.end())
+cdef inline void finish(vector[Hit]& hits, size_t k) noexcept nogil:
+    """Leave the k best, best first."""
+    if k < hits.size():
+        nth_element(hits.begin(), hits.begin() + k, hits.end())
+        hits.resize(k)
+    sort(hits.begin(), hits.end())
 
 
 cdef inline tuple hit_arrays(const vector[Hit]& hits):

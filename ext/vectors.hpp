@@ -47,7 +47,7 @@ public:
     Search(const Table& table, const Rows& rows, const float* query, int64_t k, const Kernel& kernel)
         : table_(table), rows_(rows), query_(query), k_(size_t(k)), kernel_(kernel), codes_(table.width, 0) {
         encode_query();
-        best_lower_.reserve(k_);
+        lowers_.reserve(std::min<size_t>(2 * k_ + 16, size_t(rows.count)));
     }
 
     void scan(int64_t begin, int64_t end) {
@@ -72,6 +72,7 @@ public:
 
     // The k best, best first; equal scores by tie rank.
     std::vector<Hit> finish() {
+        if (lowers_.size() >= k_) keep_best_lowers();
         const auto hopeless = [this](const Candidate& c) { return c.upper < threshold_; };
         candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(), hopeless), candidates_.end());
         const size_t first = std::min(k_, candidates_.size());
@@ -82,9 +83,9 @@ public:
         // The exact scores of k rows bound the k-th best more tightly than their lower bounds did.
         std::vector<Hit> hits;
         double floor = std::numeric_limits<double>::infinity();
-        for (size_t i = 0; i < first; ++i) floor = std::min(floor, score(candidates_[i].row, &hits));
+        for (size_t i = 0; i < first; ++i) floor = std::min(floor, score(i, &hits));
         for (size_t i = first; i < candidates_.size(); ++i)
-            if (candidates_[i].upper >= floor) score(candidates_[i].row, &hits);
+            if (candidates_[i].upper >= floor) score(i, &hits);
         if (hits.size() > k_) {
             std::nth_element(hits.begin(), hits.begin() + k_, hits.end());
             hits.resize(k_);
@@ -95,6 +96,8 @@ public:
 
 private:
     static constexpr size_t BLOCK = 64;  // rows per kernel call: their codes stay in the first-level cache
+
+    static constexpr size_t AHEAD = 4;   // candidates between asking for a vector and scoring it
 
     struct Candidate {
         double upper;
@@ -141,22 +144,27 @@ private:
         filled_ = 0;
     }
 
-    // Keeps the k best lower bounds in a heap, the least of them in front.
+    // Keeps the k best lower bounds, and about as many again before the worse half is dropped: for the k of a
+    // ranking this is no slower than a heap.
     void raise_threshold(double lower) {
-        const std::greater<double> greater;
-        if (best_lower_.size() == k_) {
-            if (lower <= best_lower_.front()) return;
-            std::pop_heap(best_lower_.begin(), best_lower_.end(), greater);
-            best_lower_.back() = lower;
-        } else {
-            best_lower_.push_back(lower);
-        }
-        std::push_heap(best_lower_.begin(), best_lower_.end(), greater);
-        if (best_lower_.size() == k_) threshold_ = best_lower_.front();
+        if (lower <= threshold_) return;
+        lowers_.push_back(lower);
+        if (lowers_.size() >= 2 * k_ + 16) keep_best_lowers();
     }
 
-    double score(int32_t row, std::vector<Hit>* hits) const {
-        const double value = kernel_.score(query_, table_.vector(rows_.row_node[row]), table_.dimension);
+    void keep_best_lowers() {
+        std::nth_element(lowers_.begin(), lowers_.begin() + (k_ - 1), lowers_.end(), std::greater<double>());
+        lowers_.resize(k_);
+        threshold_ = lowers_.back();
+    }
+
+    const float* vector_of(int32_t row) const { return table_.vector(rows_.row_node[row]); }
+
+    // Scores candidate i, while the vector of a later one is on its way from memory.
+    double score(size_t i, std::vector<Hit>* hits) const {
+        if (i + AHEAD < candidates_.size()) prefetch(vector_of(candidates_[i + AHEAD].row), table_.dimension * 4);
+        const int32_t row = candidates_[i].row;
+        const double value = kernel_.score(query_, vector_of(row), table_.dimension);
         hits->push_back({value, rows_.tie_rank[row], row});
         return value;
     }
@@ -169,7 +177,7 @@ private:
     std::vector<int16_t> codes_;
     double step_ = 0.0, query_norm_ = 0.0, query_error_ = 0.0;
     double threshold_ = -std::numeric_limits<double>::infinity();
-    std::vector<double> best_lower_;
+    std::vector<double> lowers_;
     std::vector<Candidate> candidates_;
     size_t filled_ = 0;
     const int8_t* block_codes_[BLOCK];

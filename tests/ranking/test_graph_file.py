@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -77,7 +78,7 @@ def test_every_damaged_byte_is_noticed(path):
 def test_a_file_cut_short_is_noticed(path, keep):
     whole = path.read_bytes()
     path.write_bytes(whole[: int(len(whole) * keep) if isinstance(keep, float) else keep])
-    with pytest.raises(GraphFileError, match="cut short|not a graph file|damaged"):
+    with pytest.raises(GraphFileError, match=r"cut short|not a graph file|damaged"):
         load_graph(path, KEY)
 
 
@@ -103,7 +104,7 @@ def test_other_formats_and_spaces_are_refused(path, monkeypatch, constant, value
 
 def test_a_payload_of_another_hnswlib_is_refused(path, monkeypatch):
     monkeypatch.setattr(graph_file, "version", lambda name: "9.9")
-    with pytest.raises(GraphFileError, match="hnswlib 9.9"):
+    with pytest.raises(GraphFileError, match=r"hnswlib 9\.9"):
         load_graph(path, KEY)
 
 
@@ -124,7 +125,7 @@ def test_a_payload_that_hnswlib_did_not_write_whole_replaces_nothing(path, graph
     assert [entry.name for entry in path.parent.iterdir()] == ["graph"]
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_hnswlib_itself_reports_no_full_disk(graph):
     """The reason for the check above: the day this fails, hnswlib has learnt to raise."""
     assert graph.save_payload("/dev/full") > 0

@@ -47,7 +47,7 @@ def test_more_than_there_are_and_none_are_answered_with_nothing(graph):
 
 
 def test_unreachable_nodes_do_not_leak_on_every_search():
-    """hnswlib raises, and keeps its buffers, when it finds fewer than asked: that may happen once per graph."""
+    """hnswlib raises, and keeps its buffers, when it finds too few: that may happen once per graph."""
     made = hnsw.empty_index(D)
     made.init_index(max_elements=N, M=16, ef_construction=100, random_seed=1)
     made.add_items(VECTORS, np.arange(N), num_threads=1)

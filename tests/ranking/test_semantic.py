@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -151,6 +153,51 @@ def test_a_batch_may_share_its_eligibility_or_have_none(index):
     assert max(hits.rows.max() for hits in shared) < 100
     assert len(index.search_batch(QUERIES, 5, tie_rank=ranks(N))) == len(QUERIES)
     assert index.search_batch(QUERIES[:0], 5, tie_rank=ranks(N)) == []
+
+
+def test_auto_takes_the_graph_where_it_is_cheaper_and_only_there():
+    n = 12_000
+    index = VectorIndex.build(reference.unit_vectors(13, n, 8), ranks(n))
+    query = reference.unit_vectors(14, 1, 8)[0]
+    assert index.search(query, 10, tie_rank=ranks(n)).strategy == "exact"
+    index = index.with_graph(build_graph(index).graph)
+    assert index.search(query, 10, tie_rank=ranks(n)).strategy == "hnsw"
+    few = np.zeros(n, np.uint8)
+    few[::50] = 1
+    assert index.search(query, 10, tie_rank=ranks(n), eligible=few).strategy == "exact"
+    assert index.search(query, n, tie_rank=ranks(n)).strategy == "exact"
+
+
+def test_a_graph_is_wanted_where_it_halves_the_cost_and_again_when_it_is_outgrown():
+    vectors = reference.unit_vectors(16, 40_000, 8)
+    assert not VectorIndex.build(vectors[:2_000], ranks(2_000)).wants_graph
+    index = VectorIndex.build(vectors[:30_000], ranks(30_000))
+    assert index.wants_graph
+    assert not index.with_graph(FarGraph(vectors[:30_000])).wants_graph
+    assert not index.with_graph(FarGraph(vectors[:29_000])).wants_graph
+    assert index.with_graph(FarGraph(vectors[:10_000])).wants_graph
+
+
+class FarGraph:
+    """A graph that has its vectors and is never searched: only its size matters here."""
+
+    def __init__(self, vectors):
+        self.count = len(vectors)
+        self.vector = vectors.__getitem__
+
+
+def test_one_more_vector_costs_a_small_part_of_building_the_index():
+    vectors = reference.unit_vectors(15, 20_001, 64)
+
+    def seconds(work):
+        start = time.process_time()
+        work()
+        return time.process_time() - start
+
+    index = VectorIndex.build(vectors[:-1], ranks(20_000))
+    build = min(seconds(lambda: VectorIndex.build(vectors[:-1], ranks(20_000))) for _ in range(5))
+    update = min(seconds(lambda: index.updated(vectors[-1:], ranks(20_001))) for _ in range(5))
+    assert update * 20 < build
 
 
 def test_auto_scans_a_small_index_even_with_a_graph():
