@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 
@@ -13,12 +14,12 @@ from tests.reference.negative_scope import has_run
 RANDOM = random.Random(1)
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprst" for vowel in "aeiou"]
 VOCABULARY = sorted({"".join(RANDOM.choices(SYLLABLES, k=RANDOM.randint(2, 4))) for _ in range(20_000)})
-ZIPF = [1 / (rank + 10) for rank in range(len(VOCABULARY))]
+ZIPF = list(itertools.accumulate(1 / (rank + 10) for rank in range(len(VOCABULARY))))
 RANDOM.shuffle(VOCABULARY)
 
 
 def text(words: int) -> str:
-    return " ".join(RANDOM.choices(VOCABULARY, ZIPF, k=words))
+    return " ".join(RANDOM.choices(VOCABULARY, cum_weights=ZIPF, k=words))
 
 
 TURN = [text(480), text(20)]
