@@ -85,4 +85,9 @@ class EnglishKey {
     std::size_t letters_;
 };
 
+// Turns the UTF-8 token at `text`, which has `letters` letters, into its key; returns the key's size in bytes.
+inline std::size_t reduce_to_key(char* text, std::size_t size, std::size_t letters) noexcept {
+    return EnglishKey(text, size, letters).reduce();
+}
+
 }  // namespace pi_rank

@@ -1,4 +1,3 @@
-# distutils: language = c++
 """Negative scope: which records' phrases occur in a turn, whatever the number of records.
 
     automaton = PhraseAutomaton.build([["npm publish"], [], ["legacy code", "during incidents"]])
@@ -42,68 +41,29 @@ from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
+from scope_native cimport (
+    DIGIT,
+    IGNORED,
+    LETTER,
+    MARK,
+    SEPARATOR,
+    UNKNOWN,
+    UNSPACED,
+    Interner,
+    PhraseTrie,
+    PyUnicode_DATA,
+    PyUnicode_GET_LENGTH,
+    PyUnicode_IS_ASCII,
+    PyUnicode_KIND,
+    TokenKind,
+    TokenStream,
+    first_per_row,
+    hash_bytes,
+    reduce_to_key,
+    string_view,
+)
+
 from pi_rank.words import FUNCTION_WORDS
-
-cdef extern from "<string_view>" namespace "std" nogil:
-    cdef cppclass string_view:
-        string_view()
-        string_view(const char*, size_t)
-        const char* data()
-        size_t size()
-
-cdef extern from "interner.hpp" namespace "pi_rank" nogil:
-    uint64_t hash_bytes(string_view)
-
-    cdef cppclass Interner:
-        uint32_t add(string_view, uint64_t) except +
-
-cdef extern from *:
-    """
-    #include "english_key.hpp"
-    static size_t reduced_size(char* text, size_t size, size_t letters) {
-        return pi_rank::EnglishKey(text, size, letters).reduce();
-    }
-    """
-    size_t reduced_size(char*, size_t, size_t) nogil
-
-cdef extern from "token_stream.hpp" namespace "pi_rank" nogil:
-    cdef enum CharacterClass:
-        UNKNOWN, SEPARATOR, LETTER, DIGIT, MARK, IGNORED, UNSPACED
-
-    cdef enum class TokenKind(uint8_t):
-        CONTENT
-        FUNCTION
-        BREAK
-
-    cdef cppclass Token:
-        TokenKind kind
-
-    cdef cppclass TokenStream:
-        TokenStream()
-        TokenStream(const Interner*)
-        const vector[Token]& tokens()
-        string_view text(const Token&)
-        void clear()
-        void scan[Character](const Character*, size_t, const uint8_t*) except +
-        void end_field() except +
-
-cdef extern from "phrase_trie.hpp" namespace "pi_rank" nogil:
-    cdef cppclass PhraseTrie:
-        void add(int32_t, int32_t, const TokenStream&) except +
-        void absorb(const PhraseTrie&, const vector[uint8_t]&) except +
-        void finish() except +
-        void match(const TokenStream&, const vector[uint8_t]&, vector[uint64_t]&) except +
-        size_t phrase_count()
-        size_t bytes()
-
-cdef extern from "first_per_row.hpp" namespace "pi_rank" nogil:
-    void first_per_row(const vector[uint64_t]&, size_t, vector[int32_t]&, vector[int32_t]&) except +
-
-cdef extern from "Python.h":
-    bint PyUnicode_IS_ASCII(object)
-    int PyUnicode_KIND(object)
-    const void* PyUnicode_DATA(object)
-    Py_ssize_t PyUnicode_GET_LENGTH(object)
 
 # Letters of the scripts that are written without spaces, by Unicode block.
 _UNSPACED_BLOCKS = (
@@ -223,7 +183,7 @@ def prefix_key(str token not None) -> str:
     """The prefix key of one token, as `tokenize` gives it. A function word has one as well."""
     cdef bytearray key = bytearray(token, "utf-8")
     cdef size_t letters = sum(map(str.isalpha, token))
-    return key[: reduced_size(<char*>key, len(key), letters)].decode("utf-8")
+    return key[: reduce_to_key(<char*>key, len(key), letters)].decode("utf-8")
 
 
 def is_unspaced(str character not None) -> bool:

@@ -96,8 +96,7 @@ class TokenStream {
             token.kind = TokenKind::FUNCTION;
             return;
         }
-        EnglishKey key(&text_[token.begin], token.size, letters_);
-        token.size = static_cast<std::uint32_t>(key.reduce());
+        token.size = static_cast<std::uint32_t>(reduce_to_key(&text_[token.begin], token.size, letters_));
         token.hash = hash_bytes(text(token));
         text_.resize(token.begin + token.size);
     }
