@@ -40,8 +40,10 @@ setup(
         "pi_rank.block",
         "pi_rank.cli",
         "pi_rank.embedding",
+        "pi_rank.models",
         "pi_rank.ranking",
     ],
+    package_dir={"pi_rank.models": "models"},
     ext_modules=cythonize(
         extensions,
         build_dir="build/cython",

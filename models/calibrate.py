@@ -4,7 +4,7 @@ A few channels of a BERT are many times larger than the rest, and an int8 scale 
 rest few steps. Dividing a channel by a constant and multiplying its weights by the same constant changes
 nothing in exact arithmetic and evens them out (SmoothQuant, Xiao et al. 2023, equation 4). The constants are
 rounded to a quarter of a power of two, so that the file does not depend on the last bits of somebody's BLAS.
-Cosine to float over 100 queries: 0.9929 (worst 0.9875) without, 0.9968 (worst 0.9947) with.
+Cosine to float over 100 queries at 7 bits: 0.9929 (worst 0.9875) without, 0.9970 (worst 0.9949) with.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Weights = Mapping[str, np.ndarray]
 
-# Worst cosine to float at 0.6, 0.65, 0.7, 0.75 and 0.8: 0.9930, 0.9939, 0.9947, 0.9944, 0.9908.
+# Worst cosine to float of 100 queries at 0.6, 0.65, 0.7, 0.75, 0.8: 0.9930, 0.9939, 0.9947, 0.9944, 0.9908.
 STRENGTH = 0.7
 STEPS_PER_OCTAVE = 4
 SENTENCES = (
@@ -33,6 +33,18 @@ SENTENCES = (
     "Maria: we adopted a second dog last weekend, he is called Biscuit!",
     "pnpm-lock.yaml must be committed; the CI job fails with --frozen-lockfile otherwise",
     "hi",
+    "ok",
+    "yes, do it",
+    "???",
+    "...",
+    "https://docs.python.org/3/library/os.html#os.path",
+    "今日は天気がいいですね",
+    "مرحبا بالعالم",
+    "Grüße aus München, naïve façade",
+    "0 1 2 3 42 99 1000",
+    "aaaa bbbb aaaa bbbb",
+    "SELECT * FROM t WHERE a = 'b';",
+    '{"key": [1, 2, 3], "other": null}',
 )
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])

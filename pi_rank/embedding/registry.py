@@ -155,7 +155,7 @@ def read_verified(card: OnnxCard, name: str) -> bytes:
     found = hashlib.sha256(content).hexdigest()
     if found != expected:
         raise ModelError(
-            f"model file {path} is not the one that its card describes: {len(content):,} bytes, sha256 {found}, "
+            f"model file {path} is not the one its card describes: {len(content):,} bytes, sha256 {found}, "
             f"expected {expected}. {_remedy(card)}"
         )
     _verified[path] = (state, expected)

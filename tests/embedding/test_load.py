@@ -1,4 +1,4 @@
-"""What loading and running the default model may touch: no torch stack, no network, not the working directory."""
+"""What loading and running the default model may touch: no torch stack, no network."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_texts_that_the_model_cannot_tell_apart(default, text, same_as):
 @pytest.mark.parametrize("text", ["a" * 1_000_000, "word " * 200_000, "漢" * 1_000_000, "\u0378" * 1_000_000])
 def test_a_megabyte_costs_no_more_tokens_than_the_limit(default, text):
     assert np.linalg.norm(default.embed_query(text)) == pytest.approx(1, abs=1e-6)
-    assert len(default.tokens(onnx._readable(text))) <= 256
+    assert len(default.tokens(onnx._readable(text))) <= 128
 
 
 def test_both_ends_of_a_long_text_count(default):
@@ -89,8 +89,8 @@ def test_a_long_text_keeps_its_first_and_last_tokens(default):
     everything = default._tokenizer.encode("one " * 300 + "two " * 300).ids
     kept = default.tokens("one " * 300 + "two " * 300)
     assert len(everything) == 602
-    assert (kept[0], kept[-1], len(kept)) == (101, 102, 256)
-    assert kept == everything[:64] + everything[-192:]
+    assert (kept[0], kept[-1], len(kept)) == (101, 102, 128)
+    assert kept == everything[:32] + everything[-96:]
 
 
 def test_documents_of_none_and_one(default):

@@ -92,7 +92,7 @@ def test_a_damaged_shipped_file_says_to_reinstall(card, monkeypatch):
         ("dimension = 384", "dimension = 384\ncolour = 1", "unknown field `colour`"),
         ('runtime = "onnx"', 'runtime = "gguf"', "Invalid value 'gguf' - at `$.runtime`"),
         ('"model.onnx" =', '"other.onnx" =', "[files] gives no sha256 for model.onnx"),
-        ("head_tokens = 64", "head_tokens = 256", "head_tokens must be from 1 to 255"),
+        ("head_tokens = 32", "head_tokens = 128", "head_tokens must be from 1 to 127"),
         ('id = "minilm-l6-int8"', "id = ", "Invalid value"),
     ],
 )
@@ -113,7 +113,7 @@ def test_a_missing_card_and_an_empty_name(tmp_path):
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("head_tokens = 64", "head_tokens = 65"), ('query_prompt = ""', 'query_prompt = "query: "')],
+    [("head_tokens = 32", "head_tokens = 33"), ('query_prompt = ""', 'query_prompt = "query: "')],
 )
 def test_whatever_changes_vectors_changes_the_model_id(card, old, new):
     before = registry.read_card(Path(card)).model_id

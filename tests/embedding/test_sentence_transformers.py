@@ -1,7 +1,7 @@
 """sentence-transformers models, by tiny ones made here, and the default's float original where it is at hand.
 
-`PI_RANK_MINILM` names a folder of sentence-transformers/all-MiniLM-L6-v2 (the wheel that models/build.py fetches has
-one). Golden vectors are written from it by `python tests/embedding/test_sentence_transformers.py`.
+`PI_RANK_MINILM` names a folder of sentence-transformers/all-MiniLM-L6-v2; the wheel that models/build.py
+fetches has one. Golden vectors are written from it by `python tests/embedding/test_sentence_transformers.py`.
 """
 
 from __future__ import annotations
@@ -123,7 +123,8 @@ def test_a_models_own_prompts_are_used(tiny):
 def test_a_card_cuts_the_dimension_and_gets_another_id(tiny, tmp_path):
     path = tmp_path / "short.toml"
     path.write_text(
-        f'runtime = "sentence-transformers"\nid = "short"\nsource = {json.dumps(str(tiny))}\ntruncate_dimension = 2\n',
+        'runtime = "sentence-transformers"\nid = "short"\ntruncate_dimension = 2\n'
+        f"source = {json.dumps(str(tiny))}\n",
         encoding="utf-8",
     )
     short, full = load_embedder(str(path)), load_embedder(str(tiny))
