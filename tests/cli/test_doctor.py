@@ -58,7 +58,7 @@ def test_bad_lines_are_named(root, tmp_path, capsys):
     out = capsys.readouterr().out
     assert "WRONG memory files: 90 records, 1 deletion markers" in out
     assert "memory/L2.playbooks.jsonl:56: not JSON" in out
-    assert "      to mend it: correct these lines; the others are used\n" in out
+    assert "      what to do: correct these lines; the others are used\n" in out
     assert out.endswith("1 of 7 checks found something wrong.\n")
 
 
