@@ -12,6 +12,7 @@ import pytest
 
 import pi_rank
 from pi_rank.cli.program import main
+from pi_rank.embedding.registry import DEFAULT_MODEL, cards_folder
 
 SAMPLE = Path(pi_rank.__file__).parent / "sample"
 ORCHARD = "/home/mina/work/orchard-api"
@@ -243,10 +244,37 @@ def test_store_is_in_the_cache_folder_by_default(root, tmp_path, monkeypatch, ca
     capsys.readouterr()
 
 
-def test_a_model_that_is_not_there_costs_the_meaning_and_not_the_answer(root, tmp_path, capsys):
+@pytest.fixture
+def altered_model(tmp_path):
+    """The card of a copy of the shipped model, cut short."""
+    card = cards_folder() / f"{DEFAULT_MODEL}.toml"
+    shutil.copytree(cards_folder() / DEFAULT_MODEL, tmp_path / DEFAULT_MODEL)
+    shutil.copy(card, tmp_path / card.name)
+    with (tmp_path / DEFAULT_MODEL / "model.onnx").open("r+b") as file:
+        file.truncate(1000)
+    return tmp_path / card.name
+
+
+def test_an_altered_model_costs_the_meaning_and_not_the_answer(root, tmp_path, altered_model, capsys):
     argv = ["context", "deploy orchard", "--root", str(root), "--store", str(tmp_path / "s"), "--json"]
-    assert main([*argv, "--model", str(tmp_path / "missing.toml")]) == 0
+    assert main([*argv, "--model", str(altered_model)]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["mode"] == "lexical"
-    assert captured.err.startswith("pi-rank: warning: ")
+    assert captured.err.startswith("pi-rank: warning: ranking is lexical only: model file ")
     assert captured.err.count("\n") == 1
+
+
+def test_doctor_finds_an_altered_model(root, tmp_path, altered_model, capsys):
+    argv = ["doctor", "--root", str(root), "--store", str(tmp_path / "s"), "--model", str(altered_model)]
+    assert main(argv) == 1
+    out = capsys.readouterr().out
+    assert f"WRONG model: model file {tmp_path / DEFAULT_MODEL / 'model.onnx'} is not the one " in out
+    assert "Restore the file, or correct [files] in " in out
+
+
+def test_a_model_that_is_not_there_is_one_clear_line(root, tmp_path, capsys):
+    argv = ["sync", "--root", str(root), "--store", str(tmp_path / "s"), "--model", str(tmp_path / "no.toml")]
+    assert main(argv) == 1
+    assert capsys.readouterr().err == (
+        f"pi-rank: model card {tmp_path / 'no.toml'} cannot be read: No such file or directory\n"
+    )

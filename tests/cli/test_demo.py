@@ -27,7 +27,9 @@ def test_demo_with_the_shipped_model(capsys, temporary):
     lines = captured.out.splitlines()
     assert lines[0] == f"90 records read from {SAMPLE}, 76 texts embedded."
     turns = json.loads((SAMPLE / "turns.json").read_text(encoding="utf-8"))
-    assert [line for line in lines if line.startswith("====")] == [f"==== {turn['title']} ====" for turn in turns]
+    assert [line for line in lines if line.startswith("====")] == [
+        f"==== {turn['title']} ====" for turn in turns
+    ]
     assert lines.count("# Persistent Intelligence Context") == 3
     assert sum(line.startswith("hybrid: 8 hard rules, 12 selected, ") for line in lines) == 3
     assert sum(line.startswith("The same turn again, best of 5: ") for line in lines) == 3
