@@ -10,11 +10,14 @@ import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pi_rank
 from pi_rank.cli.arguments import model_name
 from pi_rank.errors import PiRankError
+
+if TYPE_CHECKING:
+    from pi_rank.store import MemoryStore
 
 SHOWN_PROBLEMS = 5  # of the memory files; `pi-rank sync` names all
 REINSTALL = "reinstall it: pip install --force-reinstall --no-deps pi-rank; in a checkout: pip install -e ."
@@ -166,12 +169,26 @@ def check_store(arguments: argparse.Namespace) -> Check:
     with MemoryStore.open(path, read_only=True) as store:
         records = len(store.rows().added)
         vectors = ", ".join(f"{count} vectors of {model}" for model, count in store.vector_counts().items())
+        missing = _to_embed(store, model_name(arguments))
     damage = _damage(path)
     if damage:
         return Check(
             "store", "wrong", f"{path}: {damage}", "pi-rank rebuild makes it anew from the memory files"
         )
-    return Check("store", "ok", f"{records} records, {vectors or 'no vectors'} in {path}")
+    detail = f"{records} records, {vectors or 'no vectors'} in {path}"
+    if missing:
+        return Check(
+            "store", "note", f"{detail}; {missing} texts are not embedded yet", "pi-rank sync embeds them"
+        )
+    return Check("store", "ok", detail)
+
+
+def _to_embed(store: MemoryStore, name: str | None) -> int:
+    from pi_rank.embedding.registry import OnnxCard, find_card
+
+    card = None if name is None else find_card(name)
+    # The id of any other model is known only once it is loaded.
+    return len(store.missing_vectors(card.model_id)) if isinstance(card, OnnxCard) else 0
 
 
 def _damage(path: Path) -> str:

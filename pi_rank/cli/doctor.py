@@ -44,4 +44,4 @@ def run(arguments: argparse.Namespace) -> int:
 def _print(check: Check) -> None:
     print(f"{MARKS[check.state]} {check.name}: {one_line(check.detail)}")
     if check.fix:
-        print(f"      to mend it: {one_line(check.fix)}")
+        print(f"      what to do: {one_line(check.fix)}")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
 
 import pi_rank
 from pi_rank.cli.program import main
+from pi_rank.embedding.registry import DEFAULT_MODEL, cards_folder
 
 SAMPLE = Path(pi_rank.__file__).parent / "sample"
 ORCHARD = "/home/mina/work/orchard-api"
@@ -193,3 +195,86 @@ def test_missing_root_is_one_clear_line(tmp_path, capsys):
     assert captured.out == ""
     assert captured.err.startswith(f"pi-rank: the memory root {missing} does not exist; ")
     assert captured.err.count("\n") == 1
+
+
+def test_rebuild_of_a_sound_store(run):
+    run("sync")
+    code, out, err = run("rebuild")
+    assert code == 0
+    assert out.startswith("90 added, ")
+    assert err == ""
+
+
+def test_rebuild_of_a_damaged_store_keeps_the_old_file(run, tmp_path):
+    store = tmp_path / "store.sqlite"
+    run("sync")
+    store.write_bytes(b"no database at all" * 500)
+    code, out, err = run("context", "deploy")
+    assert (code, out) == (1, "")
+    assert "`pi-rank rebuild` makes a new store" in err
+    assert err.count("\n") == 1
+    code, out, err = run("rebuild")
+    assert code == 0
+    assert out.startswith("90 added, 0 changed, 0 removed, 0 unchanged;")
+    aside = tmp_path / "store.sqlite.broken-1"
+    assert err == f"pi-rank: warning: the old store is now {aside}\n"
+    assert aside.read_bytes() == b"no database at all" * 500
+    assert run("search", "canary", "-k", "1")[0] == 0
+
+
+def test_rebuild_leaves_another_programs_file_alone(run, tmp_path):
+    store = tmp_path / "store.sqlite"
+    connection = sqlite3.connect(store)
+    connection.execute("CREATE TABLE precious (value)")
+    connection.commit()
+    connection.close()
+    before = store.read_bytes()
+    code, out, err = run("rebuild")
+    assert (code, out) == (1, "")
+    assert "another program's SQLite file and is left alone" in err
+    assert store.read_bytes() == before
+
+
+def test_store_is_in_the_cache_folder_by_default(root, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PI_RANK_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("PI_MEMORY_ROOT", str(root))
+    assert main(["sync", "--model", "none"]) == 0
+    assert len(list((tmp_path / "cache").rglob("store.sqlite3"))) == 1
+    assert not list(root.rglob("*.sqlite3"))
+    capsys.readouterr()
+
+
+@pytest.fixture
+def altered_model(tmp_path):
+    """The card of a copy of the shipped model, cut short."""
+    card = cards_folder() / f"{DEFAULT_MODEL}.toml"
+    shutil.copytree(cards_folder() / DEFAULT_MODEL, tmp_path / DEFAULT_MODEL)
+    shutil.copy(card, tmp_path / card.name)
+    with (tmp_path / DEFAULT_MODEL / "model.onnx").open("r+b") as file:
+        file.truncate(1000)
+    return tmp_path / card.name
+
+
+def test_an_altered_model_costs_the_meaning_and_not_the_answer(root, tmp_path, altered_model, capsys):
+    argv = ["context", "deploy orchard", "--root", str(root), "--store", str(tmp_path / "s"), "--json"]
+    assert main([*argv, "--model", str(altered_model)]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["mode"] == "lexical"
+    assert captured.err.startswith("pi-rank: warning: ranking is lexical only: model file ")
+    assert captured.err.count("\n") == 1
+
+
+def test_doctor_finds_an_altered_model(root, tmp_path, altered_model, capsys):
+    argv = ["doctor", "--root", str(root), "--store", str(tmp_path / "s"), "--model", str(altered_model)]
+    assert main(argv) == 1
+    out = capsys.readouterr().out
+    assert f"WRONG model: model file {tmp_path / DEFAULT_MODEL / 'model.onnx'} is not the one " in out
+    assert "Restore the file, or correct [files] in " in out
+
+
+def test_a_model_that_is_not_there_is_one_clear_line(root, tmp_path, capsys):
+    argv = ["sync", "--root", str(root), "--store", str(tmp_path / "s"), "--model", str(tmp_path / "no.toml")]
+    assert main(argv) == 1
+    assert capsys.readouterr().err == (
+        f"pi-rank: model card {tmp_path / 'no.toml'} cannot be read: No such file or directory\n"
+    )

@@ -58,7 +58,7 @@ def test_bad_lines_are_named(root, tmp_path, capsys):
     out = capsys.readouterr().out
     assert "WRONG memory files: 90 records, 1 deletion markers" in out
     assert "memory/L2.playbooks.jsonl:56: not JSON" in out
-    assert "      to mend it: correct these lines; the others are used\n" in out
+    assert "      what to do: correct these lines; the others are used\n" in out
     assert out.endswith("1 of 7 checks found something wrong.\n")
 
 
@@ -121,3 +121,13 @@ def test_one_broken_check_does_not_stop_the_others(monkeypatch, root, tmp_path):
         "compiled core", "wrong", "RuntimeError: surprise", checks.REINSTALL
     )
     assert found["memory files"].state == "ok"
+
+
+def test_texts_that_are_not_embedded_yet(root, tmp_path, capsys):
+    store = str(tmp_path / "store.sqlite")
+    assert main(["sync", "--root", str(root), "--store", store, "--model", "none"]) == 0
+    assert main(["doctor", "--root", str(root), "--store", store]) == 0
+    out = capsys.readouterr().out
+    assert "note  store: 90 records, no vectors in " in out
+    assert "; 76 texts are not embedded yet\n      what to do: pi-rank sync embeds them\n" in out
+    assert "ok    model: minilm-l6-int8: 4 files as in its card, 384 dimensions\n" in out
