@@ -1,4 +1,4 @@
-"""Declares the compiled core: every ext/*.pyx becomes pi_rank._core.<name>. Everything else is in pyproject.toml."""
+"""Declares the compiled core: every ext/*.pyx becomes pi_rank._core.<name>. The rest is in pyproject.toml."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy
 from Cython.Build import cythonize
-from setuptools import Extension, setup
+from setuptools import Extension, find_packages, setup
 
 # Portable on purpose: no -march=native, so that a wheel built here runs on any processor of its architecture.
 # Kernels that gain from wider vectors choose at run time (see the headers in ext/).
@@ -34,15 +34,7 @@ extensions = [
 ]
 
 setup(
-    packages=[
-        "pi_rank",
-        "pi_rank._core",
-        "pi_rank.block",
-        "pi_rank.cli",
-        "pi_rank.embedding",
-        "pi_rank.models",
-        "pi_rank.ranking",
-    ],
+    packages=[*find_packages(include=["pi_rank*"]), "pi_rank.models"],
     package_dir={"pi_rank.models": "models"},
     ext_modules=cythonize(
         extensions,

@@ -1,4 +1,4 @@
-"""A generated memory of any size: the same for the same seed, with word frequencies like those of real text."""
+"""A generated memory of any size: the same for the same seed, word frequencies like those of real text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Corpus:
     :param seed: everything follows from it.
     :param size: number of records.
     :param vocabulary: number of distinct words.
-    :param eligible_share: share of records that are global; the rest belong to projects other than the turn's.
+    :param eligible_share: share of records that are global; the rest belong to other projects than the turn's.
     :param profiles: records are spread over this many profiles, and none.
     :param mixed: also draw statuses, layers, rule types and confidences; else all are active L2 workflow records.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,7 +12,7 @@ from pi_rank.ranking.selection import HARD_RULE_CONFIDENCE, HARD_RULE_TYPES
 from pi_rank.records import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
@@ -28,9 +28,9 @@ ANY_PROJECT = -1
 class Columns(NamedTuple):
     """One array per fact, indexed by row.
 
-    `status`, `layer`: uint8 codes. `profile`: int32, 0 for none. `project`: int32, -1 where the project does not
-    matter. `confidence`: float64. `hard_rule`: bool, true where only eligibility decides whether the record is
-    shown as a hard rule. `text`: int32, equal for records whose embedded text is equal.
+    `status`, `layer`: uint8 codes. `profile`: int32, 0 for none. `project`: int32, -1 where the project does
+    not matter. `confidence`: float64. `hard_rule`: bool, true where only eligibility decides whether the
+    record is shown as a hard rule. `text`: int32, equal for records whose embedded text is equal.
     """
 
     status: npt.NDArray[np.uint8]
@@ -43,7 +43,8 @@ class Columns(NamedTuple):
 
     def followed_by(self, other: Columns) -> Columns:
         """These rows, then the other's."""
-        return Columns(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+        pairs: Iterable[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = zip(self, other, strict=True)
+        return Columns(*map(np.concatenate, pairs))
 
 
 class Codebook:
@@ -82,7 +83,7 @@ class Codebooks(NamedTuple):
 
 
 class _Fields(msgspec.Struct, rename={"rule_type": "ruleType"}):
-    """The part of a stored record that becomes columns: decoding the rest as well takes three times as long."""
+    """The part of a stored record that becomes columns; decoding all of it takes three times as long."""
 
     layer: str
     status: str
@@ -100,11 +101,15 @@ _decode = msgspec.json.Decoder(_Fields).decode
 def read_columns(rows: Sequence[StoredRow], books: Codebooks) -> tuple[Columns, list[tuple[str, ...]]]:
     """The columns of stored rows, and each row's negative-scope phrases in the order they are tried."""
     fields = [_decode(row.payload) for row in rows]
-    status = [TOMBSTONED if row.tombstoned else STATUS_CODES[f.status] for row, f in zip(rows, fields, strict=True)]
+    status = [
+        TOMBSTONED if row.tombstoned else STATUS_CODES[f.status] for row, f in zip(rows, fields, strict=True)
+    ]
     columns = Columns(
         status=np.array(status, np.uint8),
         layer=np.array([LAYER_CODES[f.layer] for f in fields], np.uint8),
-        profile=np.array([books.profiles.add(f.profile_id) if f.profile_id else NO_PROFILE for f in fields], np.int32),
+        profile=np.array(
+            [books.profiles.add(f.profile_id) if f.profile_id else NO_PROFILE for f in fields], np.int32
+        ),
         project=np.array([_project_code(f, books.projects) for f in fields], np.int32),
         confidence=np.array([f.confidence for f in fields], np.float64),
         hard_rule=np.array([_is_hard_rule(f, s) for f, s in zip(fields, status, strict=True)], np.bool_),
@@ -129,10 +134,10 @@ def _is_hard_rule(fields: _Fields, status: int) -> bool:
 
 
 class PlaceMasks(NamedTuple):
-    """Status, profile and project as cumulative bool masks over rows: the same for every turn in one place.
+    """Status, profile and project as cumulative bool masks over rows, the same for every turn in one place.
 
-    `counts`: records alive, then left after status, profile and project. `contested`: the contested records that
-    belong to the place.
+    `counts`: records alive, then left after status, profile and project. `contested`: the contested records
+    that belong to the place.
     """
 
     active: npt.NDArray[np.bool_]

@@ -1,4 +1,4 @@
-"""MemoryEngine: the façade over one memory root. It opens, keeps fresh, and hands the work to the modules below."""
+"""MemoryEngine: the façade over one memory root. It opens, keeps fresh, and hands the work to others."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ class MemoryEngine:
     Made by `open`. Use it as a context manager, or call `close`.
     """
 
-    def __init__(self, root: MemoryRoot, store: MemoryStore, queries: QueryEmbedder, config: RootConfig | None) -> None:
+    def __init__(
+        self, root: MemoryRoot, store: MemoryStore, queries: QueryEmbedder, config: RootConfig | None
+    ) -> None:
         self._root = root
         self._store = store
         self._queries = queries

@@ -24,7 +24,7 @@ class ContextError(PiRankError, ValueError):
 
 
 class StoreError(PiRankError):
-    """The store cannot be opened, read or written; `pi-rank rebuild` makes a new one from the memory files."""
+    """The store cannot be opened, read or written; `pi-rank rebuild` makes a new one from the files."""
 
 
 class StoreVersionError(StoreError):

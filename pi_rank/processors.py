@@ -49,7 +49,7 @@ def run_processors(snapshot: Snapshot, context: SessionContext) -> Eligibility:
 
 
 def turn_segments(context: SessionContext) -> list[str]:
-    """The texts of a turn in which a negative-scope phrase is looked for; a phrase never spans two of them."""
+    """The texts of a turn in which negative-scope phrases are looked for; no phrase spans two of them."""
     fields = (
         context.latest_user_message,
         context.first_user_message,
@@ -86,7 +86,9 @@ def _traces(
             active,
             lambda: excluded(
                 snapshot.live & ~place.active,
-                lambda record, row: f"status:{'tombstoned' if snapshot.is_tombstoned(row) else record.status}",
+                lambda record, row: (
+                    f"status:{'tombstoned' if snapshot.is_tombstoned(row) else record.status}"
+                ),
             ),
         ),
         ProcessorTrace(
@@ -111,7 +113,7 @@ def _traces(
 
 
 def phrase_reason(record: MemoryRecord, phrase: int) -> str:
-    """Why a record is out of scope, by the number of the phrase that matched: `<field>:<phrase as written>`."""
+    """Why a record is out of scope, by the number of the phrase that matched: `<field>:<phrase>`."""
     first = len(record.does_not_apply_when)
     if phrase < first:
         return f"does_not_apply_when:{record.does_not_apply_when[phrase]}"

@@ -71,7 +71,8 @@ class Snapshot:
     @property
     def active(self) -> npt.NDArray[np.bool_]:
         """The rows that are active and not tombstoned, as a new mask."""
-        return self.live & (self.columns.status == ACTIVE)
+        active: npt.NDArray[np.bool_] = self.live & (self.columns.status == ACTIVE)
+        return active
 
     def record(self, row: int) -> MemoryRecord:
         """The whole record of a row."""

@@ -130,7 +130,9 @@ def _scoped(memory: Memory, request: Request, allowed: Eligibility, watch: Stopw
     )
 
 
-def _policy_only(memory: Memory, request: Request, allowed: Eligibility, watch: Stopwatch) -> RetrievalContext:
+def _policy_only(
+    memory: Memory, request: Request, allowed: Eligibility, watch: Stopwatch
+) -> RetrievalContext:
     rules = [memory.snapshot.record(row) for row in _hard_rules(memory.snapshot, allowed)]
     block = build_block(BlockParts(today=request.today, hard_rules=rules), max_bytes=request.max_bytes)
     watch.lap("block")
@@ -184,6 +186,9 @@ def _contested(memory: Memory, prompt: str, allowed: Eligibility) -> list[Memory
 
 def _sessions(sessions: tuple[SessionSummary, ...]) -> list[tuple[str, str]]:
     return [
-        (session.project, "; ".join(filter(None, [session.name or session.first_message, *session.decisions])))
+        (
+            session.project,
+            "; ".join(filter(None, [session.name or session.first_message, *session.decisions])),
+        )
         for session in sessions
     ]

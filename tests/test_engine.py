@@ -156,8 +156,15 @@ def test_search_by_one_half(tmp_path, mode):
 
 
 def test_injection_modes(tmp_path):
-    rule = {"id": "mem_rule", "statement": "Never push to main", "ruleType": "avoid_pattern", "confidence": 0.95}
-    root = write_root(tmp_path / "root", [*RECORDS, rule], config={"retrieval": {"injectionMode": "policy_only"}})
+    rule = {
+        "id": "mem_rule",
+        "statement": "Never push to main",
+        "ruleType": "avoid_pattern",
+        "confidence": 0.95,
+    }
+    root = write_root(
+        tmp_path / "root", [*RECORDS, rule], config={"retrieval": {"injectionMode": "policy_only"}}
+    )
     with MemoryEngine.open(root, store=tmp_path / "store.sqlite3", model=None) as engine:
         engine.sync()
         policy = engine.build_retrieval_context(ask("run the bun tests"))
@@ -171,7 +178,12 @@ def test_injection_modes(tmp_path):
 
 
 def test_a_hard_rule_is_shown_once(tmp_path):
-    rule = {"id": "mem_rule", "statement": "Never deploy on Friday", "ruleType": "avoid_pattern", "confidence": 0.95}
+    rule = {
+        "id": "mem_rule",
+        "statement": "Never deploy on Friday",
+        "ruleType": "avoid_pattern",
+        "confidence": 0.95,
+    }
     with engine_on(tmp_path, [*RECORDS, rule]) as engine:
         result = engine.build_retrieval_context(ask("when do we deploy?"))
     assert [record.id for record in result.hard_rules] == ["mem_rule"]
@@ -184,7 +196,9 @@ def test_trivial_prompts_get_nothing(tmp_path):
         assert engine.build_retrieval_context(ask("thanks! 👍")).markdown == ""
 
 
-@pytest.mark.parametrize("prompt", ["NEAR(bun", '"', "statement:bun", "-bun AND", "🚀🚀🚀🚀🚀", "a" * 200_000, "\ud83d bun\0"])
+@pytest.mark.parametrize(
+    "prompt", ["NEAR(bun", '"', "statement:bun", "-bun AND", "🚀🚀🚀🚀🚀", "a" * 200_000, "\ud83d bun\0"]
+)
 def test_odd_prompts_are_answered(tmp_path, prompt):
     with engine_on(tmp_path, RECORDS, model=HashingEmbedder(16)) as engine:
         assert len(engine.build_retrieval_context(ask(prompt)).markdown.encode()) <= 14_000
@@ -211,12 +225,16 @@ def test_an_empty_root_gives_an_empty_block(tmp_path):
 def test_changes_are_seen_at_the_next_turn_also_those_of_another_process(tmp_path):
     with engine_on(tmp_path, RECORDS) as engine:
         assert ids(engine.build_retrieval_context(ask("who reviews migrations?")).selected) == []
-        write_root(tmp_path / "root", [*RECORDS[1:], {"id": "mem_new", "statement": "Ada reviews migrations"}])
+        write_root(
+            tmp_path / "root", [*RECORDS[1:], {"id": "mem_new", "statement": "Ada reviews migrations"}]
+        )
         code = (
             "import sys; from pi_rank import MemoryEngine\n"
             "with MemoryEngine.open(sys.argv[1], store=sys.argv[2], model=None) as engine: engine.sync()"
         )
-        subprocess.run([sys.executable, "-c", code, tmp_path / "root", tmp_path / "store.sqlite3"], check=True)
+        subprocess.run(
+            [sys.executable, "-c", code, tmp_path / "root", tmp_path / "store.sqlite3"], check=True
+        )
         assert ids(engine.build_retrieval_context(ask("who reviews migrations?")).selected) == ["mem_new"]
         assert ids(engine.build_retrieval_context(ask("run bun tests")).selected) == []
 
@@ -236,9 +254,14 @@ def test_a_refreshed_snapshot_answers_as_one_built_from_nothing(tmp_path):
                 if rng.random() < 0.3:
                     del records[key]
                 else:
-                    changed = {"statement": corpus.text(rng, 12), "status": rng.choice(["active", "contested"])}
+                    changed = {
+                        "statement": corpus.text(rng, 12),
+                        "status": rng.choice(["active", "contested"]),
+                    }
                     records[key] = records[key] | changed
-            records |= {f"mem_x{rng.integers(10**6)}": {**next(iter(records.values())), "id": ""} for _ in range(5)}
+            records |= {
+                f"mem_x{rng.integers(10**6)}": {**next(iter(records.values())), "id": ""} for _ in range(5)
+            }
             records = {key: record | {"id": key} for key, record in records.items()}
             write_root(root, records.values(), tombstones=sorted(records)[:: rng.integers(40, 90)])
             engine.sync()
@@ -263,4 +286,6 @@ def test_fifty_thousand_records(tmp_path):
     root = Corpus(seed=9, size=50_000).write(tmp_path / "root")
     with MemoryEngine.open(root, store=tmp_path / "store.sqlite3", model=None) as engine:
         assert engine.sync().added == 50_000
-        assert len(engine.build_retrieval_context(ask(Corpus(seed=9, size=1).prompts(1, 12)[0])).selected) == 8
+        assert (
+            len(engine.build_retrieval_context(ask(Corpus(seed=9, size=1).prompts(1, 12)[0])).selected) == 8
+        )

@@ -1,4 +1,4 @@
-"""The prompt's vector, in time or not at all: a turn never fails, and never waits past its deadline, for a model."""
+"""The prompt's vector, in time or not at all: no turn fails, or waits past its deadline, for a model."""
 
 from __future__ import annotations
 
@@ -47,10 +47,13 @@ class GivenVector:
 
 
 class ComputedVector:
-    """A vector that a model computes, on a worker where there is a deadline, else on the caller's own thread."""
+    """A vector that a model computes: on a worker where there is a deadline, else on the caller's thread."""
 
     def __init__(
-        self, compute: Callable[[], Vector], pool: ThreadPoolExecutor | None = None, deadline: float | None = None
+        self,
+        compute: Callable[[], Vector],
+        pool: ThreadPoolExecutor | None = None,
+        deadline: float | None = None,
     ) -> None:
         self.status = "not asked for"
         self._compute = compute

@@ -21,7 +21,12 @@ PLACE = {
     "repository_id": "current",
     "working_directory": "/home/me/current",
 }
-PROCESSORS = ["StatusFilterProcessor", "ProfileScopeProcessor", "BasicScopeProcessor", "NegativeScopeProcessor"]
+PROCESSORS = [
+    "StatusFilterProcessor",
+    "ProfileScopeProcessor",
+    "BasicScopeProcessor",
+    "NegativeScopeProcessor",
+]
 
 
 def _named(group):
@@ -61,7 +66,6 @@ def test_processors(case, tmp_path):
         assert found == observed_reasons
         counts = [(trace["input_count"], trace["output_count"]) for trace in case["traces"]]
         assert [(trace.input_count, trace.output_count) for trace in traces.values()] == counts
-
 
 
 # --- contested memory: which records, by what overlap
@@ -109,7 +113,9 @@ FOUND_DIFFERENTLY = {"art": False, "go ci qa": True, "部署": True, "pre-commit
 
 @pytest.mark.parametrize("case", observed("term_fallback"), ids=lambda case: case["prompt"])
 def test_terms(case, tmp_path):
-    with engine_on(tmp_path, [{"id": "mem_1", "statement": case["statement"], "tags": case["tags"]}]) as engine:
+    with engine_on(
+        tmp_path, [{"id": "mem_1", "statement": case["statement"], "tags": case["tags"]}]
+    ) as engine:
         found = bool(engine.search(case["prompt"]))
     if case["prompt"] in FOUND_DIFFERENTLY:
         assert found is FOUND_DIFFERENTLY[case["prompt"]] is not case["relevant_l2"]
