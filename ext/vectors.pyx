@@ -17,7 +17,8 @@ from libcpp.vector cimport vector
 
 from pi_rank.errors import VectorError
 
-NORM_TOLERANCE = 1e-3  # how far from 1 the length of a "unit" vector may be: float16 round trips stay within
+cdef double TOLERANCE = 1e-3  # how far from 1 the length of a "unit" vector may be; a float16 copy stays within
+NORM_TOLERANCE = TOLERANCE
 
 
 cdef extern from "vectors.hpp" namespace "pi_vectors" nogil:
@@ -50,6 +51,8 @@ cdef extern from "vectors.hpp" namespace "pi_vectors" nogil:
         size_t count
 
     const Kernels& supported_kernels() except +
+    double length(const float*, size_t)
+    int64_t first_not_unit(const float*, int64_t, size_t, double)
     Table appended(const Table&, const float*, int64_t) except +
     vector[vector[Hit]] search_many(const Table&, const Rows&, const vector[const uint8_t*]&, const float*,
                                     int64_t, const Kernel&) except +
@@ -94,13 +97,17 @@ def checked_vectors(value, name, dimension=None):
         raise VectorError(f"{name} must have a dimension between 1 and 65536, not {array.shape[1]}")
     if dimension is not None and array.shape[1] != dimension:
         raise VectorError(f"{name} has dimension {array.shape[1]}, the index {dimension}: was the model changed?")
-    lengths = np.sqrt(np.einsum("ij,ij->i", array, array))
-    wrong = ~(np.abs(lengths - 1.0) <= NORM_TOLERANCE)
-    if wrong.any():
-        at = int(np.argmax(wrong))
+    cdef const float[:, ::1] view = array
+    cdef int64_t n = view.shape[0], at = 0
+    if n:
+        with nogil:
+            at = first_not_unit(&view[0, 0], n, view.shape[1], TOLERANCE)
+    if at < n:
         if not np.isfinite(array[at]).all():
             raise VectorError(f"{name}[{at}] holds a value that is not finite (NaN or infinity)")
-        raise VectorError(f"{name}[{at}] has length {lengths[at]:.4g}, not 1: normalise vectors before indexing")
+        raise VectorError(
+            f"{name}[{at}] has length {length(&view[at, 0], view.shape[1]):.4g}, not 1: normalise vectors first"
+        )
     return array
 
 

@@ -10,6 +10,8 @@
 #include <memory>
 #include <vector>
 
+#include "vectors_kernels.hpp"
+
 namespace pi_vectors {
 
 constexpr int32_t SEGMENT_ROWS = 1024;  // vectors in one allocation: an append never copies more than this
@@ -58,6 +60,16 @@ inline void encode(const float* x, size_t dimension, int8_t* codes, float* scale
         squares += lost * lost;
     }
     *error = std::nextafter(float(std::sqrt(squares) * (1.0 + 1e-6)), std::numeric_limits<float>::max());
+}
+
+// The length of a vector; NaN or infinite where a component is.
+inline double length(const float* x, size_t dimension) { return std::sqrt(score_in_lanes(x, x, dimension)); }
+
+// The first of n vectors whose length is not 1 within the tolerance, or n.
+inline int64_t first_not_unit(const float* vectors, int64_t n, size_t dimension, double tolerance) {
+    int64_t i = 0;
+    while (i < n && std::fabs(length(vectors + size_t(i) * dimension, dimension) - 1.0) <= tolerance) ++i;
+    return i;
 }
 
 inline std::shared_ptr<Segment> copied_segment(const Segment& old, int32_t used, const Table& table) {
