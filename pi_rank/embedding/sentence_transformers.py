@@ -34,8 +34,9 @@ class SentenceTransformersEmbedder:
         self._card = card
         self._model = _load(card)
         prompts: dict[str, str] = self._model.prompts
-        self._query_prompt = next((prompts[name] for name in _QUERY_PROMPTS if name in prompts), "")
-        self._document_prompt = next((prompts[name] for name in _DOCUMENT_PROMPTS if name in prompts), "")
+        # A "document" prompt that is absent may be listed as empty; it must not hide a "passage" prompt.
+        self._query_prompt = next(filter(None, map(prompts.get, _QUERY_PROMPTS)), "")
+        self._document_prompt = next(filter(None, map(prompts.get, _DOCUMENT_PROMPTS)), "")
         self.dimension = len(self._encode(["dimension"], "")[0])
         self.model_id = self._describe()
 
