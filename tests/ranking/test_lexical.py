@@ -218,3 +218,17 @@ def test_searches_run_beside_updates():
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_a_search_leaves_the_interpreter_to_other_threads():
+    index = LexicalIndex.build([b"bun\n"] * 100_000)
+    terms = ("bun",) * 5_000
+    searcher = threading.Thread(
+        target=index.search, args=(terms, 1), kwargs={"eligible": None, "tie_rank": ranks(100_000)}
+    )
+    turns = 0
+    searcher.start()
+    while searcher.is_alive():
+        turns += 1
+    # Half a billion postings take some hundred milliseconds; with the lock held this loop would see two ends.
+    assert turns > 10_000
