@@ -11,9 +11,9 @@ import numpy as np
 
 cimport numpy as cnp
 from libc.math cimport log
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcmp, memset
 from libcpp.algorithm cimport nth_element
 from libcpp.vector cimport vector
 
@@ -248,6 +248,7 @@ cdef void _gather(
     cdef int64_t i = 0, j, row, n_rows = end - start
     cdef double bar = kept.bar.score
     cdef int32_t bar_tie = kept.bar.tie
+    cdef bint better
     cdef size_t count = kept.count
     cdef Hit* hits = &kept.hits[0]
     while i < n_rows:
@@ -260,7 +261,8 @@ cdef void _gather(
                 hits[count].tie = tie_rank[row]
                 hits[count].row = <int32_t>row
                 # Without a branch, which would be mispredicted for most of the hits.
-                count += (eligible[row] != 0) & ((sums[j] > bar) | ((sums[j] == bar) & (tie_rank[row] < bar_tie)))
+                better = (sums[j] > bar) | ((sums[j] == bar) & (tie_rank[row] < bar_tie))
+                count += (eligible[row] != 0) & better
             kept.count = count
         i += STRIDE
 

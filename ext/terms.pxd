@@ -1,7 +1,7 @@
-"""The term dictionary: open addressing with linear probing over a blob of UTF-8 stems, so that it can be mapped.
+"""The term dictionary: open addressing with linear probing over a blob of UTF-8 stems, ready to be mapped.
 
-`slots` has a power of two of entries, at most half of them used; an entry is a term id, or -1. The text of term
-t is blob[ends[t]:ends[t + 1]].
+`slots` has a power of two of entries, at most half of them used; an entry is a term id, or -1. The text of
+term t is blob[ends[t]:ends[t + 1]].
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t

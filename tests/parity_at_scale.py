@@ -40,9 +40,8 @@ def compare(index, fts5, analyzer, writer, n_queries):
     for place, n_words in enumerate(PROMPT_WORDS):
         fts5_ms = 1e3 * statistics.median(their_seconds[place :: len(PROMPT_WORDS)])
         index_ms = 1e3 * statistics.median(our_seconds[place :: len(PROMPT_WORDS)])
-        print(
-            f"  {n_words:2} words: FTS5 {fts5_ms:7.2f} ms, index {index_ms:6.3f} ms, ratio {fts5_ms / index_ms:.0f}"
-        )
+        ratio = fts5_ms / index_ms
+        print(f"  {n_words:2} words: FTS5 {fts5_ms:7.2f} ms, index {index_ms:6.3f} ms, ratio {ratio:.0f}")
 
 
 def timed(search, prompts):

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -82,3 +86,33 @@ def test_files_of_killed_writers_are_removed_once_they_are_old(tmp_path):
     write_arrays(tmp_path / "cache", "kind", "key", ARRAYS)
     assert not old.exists()
     assert new.exists()
+
+
+WRITER = """
+import sys
+from pathlib import Path
+import numpy as np
+from pi_rank.ranking.array_file import write_arrays
+number = 0
+while True:
+    number += 1
+    write_arrays(Path(sys.argv[1]), "kind", str(number % 2), {"rows": np.full(50_000, number % 2, np.int32)})
+    if number == 1:
+        print("ready", flush=True)
+"""
+
+
+def test_a_writer_killed_at_any_moment_leaves_one_whole_file(tmp_path):
+    pauses = random.Random(1)
+    for _ in range(10):
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, tmp_path / "cache"], stdout=subprocess.PIPE)
+        assert writer.stdout.readline().strip() == b"ready"
+        time.sleep(pauses.random() / 20)
+        writer.kill()
+        writer.communicate()
+        whole = []
+        for key in ("0", "1"):
+            with contextlib.suppress(CacheMismatch):
+                whole.append((key, read_arrays(tmp_path / "cache", "kind", key)["rows"]))
+        [(key, rows)] = whole
+        assert rows.tolist() == [int(key)] * 50_000

@@ -218,3 +218,22 @@ def test_searches_run_beside_updates():
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_a_search_leaves_the_interpreter_to_other_threads():
+    index = LexicalIndex.build([b"bun\n"] * 100_000)
+    terms = ("bun",) * 5_000
+    searcher = threading.Thread(
+        target=index.search, args=(terms, 1), kwargs={"eligible": None, "tie_rank": ranks(100_000)}
+    )
+    turns = 0
+    searcher.start()
+    while searcher.is_alive():
+        turns += 1
+    # Half a billion postings take some hundred milliseconds; with the lock held this loop would see two ends.
+    assert turns > 10_000
+
+
+def test_the_vocabulary_has_the_terms_of_base_and_delta_one_a_line():
+    index = index_of("run bun", "café").updated(NONE_DEAD, ANALYZER.document_terms([("部署 bun", "")]))
+    assert sorted(index.vocabulary().split("\n")) == ["bun", "bun", "cafe", "run", "部署"]
