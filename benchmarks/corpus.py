@@ -38,9 +38,9 @@ class Corpus:
     :param seed: everything follows from it.
     :param size: number of records.
     :param vocabulary: number of distinct words.
-    :param eligible_share: share of records that are global; the rest belong to other projects than the turn's.
+    :param eligible_share: share of records that are global; the rest are of other projects than the turn's.
     :param profiles: records are spread over this many profiles, and none.
-    :param mixed: also draw statuses, layers, rule types and confidences; else all are active L2 workflow records.
+    :param mixed: also draw statuses, layers, rule types, confidences; else all are active L2 workflow records.
     """
 
     seed: int

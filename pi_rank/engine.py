@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
+from pi_rank.batch import in_order
 from pi_rank.context import SessionContext, resolve_context
 from pi_rank.embedding.queries import GivenVector, QueryEmbedder
 from pi_rank.errors import ContextError, VectorError
@@ -24,7 +25,7 @@ from pi_rank.store import MemoryStore, default_store_path
 from pi_rank.turn import Memory, Request, run_turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import date
     from types import TracebackType
 
@@ -72,8 +73,8 @@ class MemoryEngine:
         """Opens a memory root. Nothing is read from it before `sync`, and nothing is ever written to it.
 
         :param store: the store's file; by default one per root in the user's cache folder.
-        :param model: "default", a model card's id or path, a sentence-transformers name, an embedder, or None for
-            lexical ranking only.
+        :param model: "default", a model card's id or path, a sentence-transformers name, an embedder, or None
+            for lexical ranking only.
         :param config: used instead of the root's config.json.
         :raises MemoryRootError: the root is missing or is no folder.
         :raises StoreError: the store cannot be opened; the message says what to do.
@@ -110,7 +111,7 @@ class MemoryEngine:
     def sync(self, *, progress: Progress | None = None) -> SyncReport:
         """Brings the store up to date with the memory files, and embeds the texts that are new.
 
-        Records come first, in one transaction; vectors follow in chunks that stay when the rest is interrupted.
+        Records come first, in one transaction; vectors follow in chunks that stay if the rest is interrupted.
 
         :param progress: called with (texts embedded, texts to embed).
         :raises MemoryRootError: the root cannot be read.
@@ -178,9 +179,30 @@ class MemoryEngine:
         ranking = rank(snapshot, self._analyzer, words, vector, eligible, depth=k)
         return list(hits(snapshot, ranking, ranking.rows[:k].tolist()))
 
-    def retrieve_batch(self, contexts: Iterable[SessionContext], **options: Any) -> list[RetrievalContext]:  # noqa: ANN401
-        """One turn for each context, in their order. `options` are those of `build_retrieval_context`."""
-        return [self.build_retrieval_context(context, **options) for context in contexts]
+    def retrieve_batch(
+        self,
+        contexts: Iterable[SessionContext],
+        *,
+        threads: int | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> list[RetrievalContext]:
+        """One turn for each context, in their order, on all cores.
+
+        :param threads: how many threads to use; by default one a core.
+        :param options: those of `build_retrieval_context`, the same for each turn.
+        """
+        return list(self.iterate_batch(contexts, threads=threads, **options))
+
+    def iterate_batch(
+        self,
+        contexts: Iterable[SessionContext],
+        *,
+        threads: int | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> Iterator[RetrievalContext]:
+        """As `retrieve_batch`, one answer at a time; contexts are read, and answers kept, a few ahead only."""
+        self._fresh(wait_for_model=True)  # the threads would be served by an older snapshot while one refreshes
+        return in_order(lambda context: self.build_retrieval_context(context, **options), contexts, threads)
 
     def status(self) -> dict[str, Any]:
         """What the store holds, JSON-ready."""

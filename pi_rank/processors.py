@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Eligibility(NamedTuple):
     """Who may speak in one turn, as masks over the snapshot's rows that belong to the caller.
 
-    `eligible`: uint8, passed all four processors. `contested`: uint8, contested records that pass the profile,
-    project and negative-scope checks.
+    `eligible`: uint8, passed all four processors. `contested`: uint8, contested records that pass the
+    profile, project and negative-scope checks.
     """
 
     eligible: npt.NDArray[np.uint8]

@@ -1,8 +1,8 @@
 """One generation of memory, held in memory as columns, postings, phrases and vectors, and never changed.
 
-A row is a dense number in [0, n_rows). Rows are only ever appended: a changed record leaves its row dead and takes
-a new one, so that the next generation shares nearly everything with this one. When too many rows are dead, the
-next generation is built from nothing.
+A row is a dense number in [0, n_rows). Rows are only ever appended: a changed record leaves its row dead and
+takes a new one, so that the next generation shares nearly everything with this one. When too many rows are
+dead, the next generation is built from nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Past this share of dead rows a refresh costs more than it saves, in memory and in every scan.
 MAX_DEAD_SHARE = 0.25
 MIN_DEAD_ROWS = 1024
-# A process serves few places at a time (a project and its sub-folders); a place's masks cost 4 bytes a record.
+# A process serves few places at a time, a project and its folders; a place's masks cost 4 bytes a record.
 PLACES_KEPT = 16
 NO_VECTOR = -1
 
@@ -39,9 +39,9 @@ NO_VECTOR = -1
 class Snapshot:
     """Everything that one turn reads. Arrays are indexed by row unless said otherwise.
 
-    `version`: what the store said of itself when this was read. `last_vector`: the newest vector taken in.
-    `order`: int32, the live rows by record id. `tie_rank`: int32, a live row's place in `order`, by which equal
-    scores are settled. `text_node`: int32, text code → vector node, -1 while the text is not embedded.
+    `version`: what the store said of itself when this was read. `last_vector`: the newest vector in it.
+    `order`: int32, the live rows by record id. `tie_rank`: int32, a live row's place in `order`, by which
+    equal scores are settled. `text_node`: int32, text code → vector node, -1 while the text is not embedded.
     `hard_rules`: int32, rows that are hard rules wherever they are eligible, highest confidence first.
     """
 

@@ -41,7 +41,7 @@ class Memory(NamedTuple):
 
 
 class Request(NamedTuple):
-    """One turn: what is asked, on which day, how much may be shown, and the prompt's vector when it is there."""
+    """One turn: what is asked, on which day, how much may be shown, and the prompt's vector to be."""
 
     context: SessionContext
     today: date

@@ -1,4 +1,4 @@
-"""Nothing of another profile or project, tombstoned, or out of scope is ever shown, contested memory included."""
+"""Nothing of another profile or project, tombstoned, or out of scope is shown, contested memory included."""
 
 from __future__ import annotations
 

@@ -53,20 +53,23 @@ def weighted_rrf(
 
 
 def provenance(
-    row: int, lists: Sequence[NDArray[np.int32]], weights: Sequence[float], k: int = RRF_K
-) -> tuple[Contribution, ...]:
-    """Where a row's fused score comes from, in list order; the contributions add up to it exactly.
+    rows: Sequence[int], lists: Sequence[NDArray[np.int32]], weights: Sequence[float], k: int = RRF_K
+) -> list[tuple[Contribution, ...]]:
+    """Where each row's fused score comes from, in list order; the contributions add up to it exactly.
 
     :raises ValueError: lists and weights of different number; a bad weight or k.
     """
     _check_parameters(len(lists), weights, k)
-    found = []
-    for index, (rows, weight) in enumerate(zip(lists, weights, strict=True)):
-        places = np.flatnonzero(rows == row)
-        if places.size:
-            rank = int(places[0]) + 1
-            found.append(Contribution(index, rank, weight / (k + rank)))
-    return tuple(found)
+    # Filled from the worst rank to the best, so that a row listed twice keeps its best.
+    ranks = [dict(zip(rows[::-1].tolist(), range(len(rows), 0, -1), strict=True)) for rows in lists]
+    return [
+        tuple(
+            Contribution(index, rank, weight / (k + rank))
+            for index, (rank_of, weight) in enumerate(zip(ranks, weights, strict=True))
+            if (rank := rank_of.get(row))
+        )
+        for row in rows
+    ]
 
 
 def _check_parameters(n_lists: int, weights: Sequence[float], k: int) -> None:

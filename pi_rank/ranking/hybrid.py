@@ -95,17 +95,15 @@ def _mode(lists: tuple[RankedList, ...]) -> Mode:
 def hits(snapshot: Snapshot, ranking: Ranking, rows: list[int]) -> tuple[Hit, ...]:
     """The given rows of a ranking as hits with their records and sources."""
     score_of = dict(zip(ranking.rows.tolist(), ranking.scores.tolist(), strict=True))
-    lists = [ranked.rows for ranked in ranking.lists]
-    weights = [ranked.weight for ranked in ranking.lists]
+    lists, weights = [ranked.rows for ranked in ranking.lists], [ranked.weight for ranked in ranking.lists]
     return tuple(
         Hit(
             id=snapshot.ids[row],
             score=score_of[row],
             record=snapshot.record(row),
             sources=tuple(
-                RankSource(source=ranking.lists[number].source, rank=rank, score=share)
-                for number, rank, share in provenance(row, lists, weights)
+                RankSource(ranking.lists[number].source, rank, share) for number, rank, share in parts
             ),
         )
-        for row in rows
+        for row, parts in zip(rows, provenance(rows, lists, weights), strict=True)
     )

@@ -5,8 +5,7 @@ Finds `authentication` for "auth", and words in scripts without spaces, whose ru
 
 from __future__ import annotations
 
-import re
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from pi_rank._core.negative_scope import content_keys, is_unspaced
@@ -19,29 +18,38 @@ if TYPE_CHECKING:
 # A shorter beginning is shared by too many words to mean anything.
 MIN_LETTERS = 4
 MAX_LETTERS = 40
-MAX_KEYS = 64
+# Each piece of the query is a pass over the vocabulary.
+MAX_PIECES = 16
 MAX_TERMS = 64
 
 
 def matching_terms(query: str, index: LexicalIndex) -> tuple[str, ...]:
-    """Up to 64 terms of the index's vocabulary that match a piece of the query, in the vocabulary's order.
+    """Up to 64 terms that match the query's words, in the words' order; some may not be in the index.
 
-    A word and a term match where one begins with the other's first four letters or more, all of the shorter one.
-    Two neighbouring characters of a script without spaces match wherever they stand in a term. Only the first 64
-    words of the query are looked at, those of more than 40 letters not at all.
+    A word and a term match where one is the beginning of the other, of four letters or more. Two neighbouring
+    characters of a script without spaces match wherever they stand in a term. Only the first 16 words and
+    pairs of characters are looked for, and no word of more than 40 letters.
     """
-    patterns = sorted({pattern for pattern in _patterns(content_keys(query)[:MAX_KEYS])})
-    if not patterns:
-        return ()
-    expression = re.compile(f"^(?:{'|'.join(patterns)})$", re.MULTILINE)
-    return tuple(match.group() for match, _ in zip(expression.finditer(index.vocabulary()), range(MAX_TERMS)))
+    keys = content_keys(query)
+    words = [k for k in keys if MIN_LETTERS <= len(k) <= MAX_LETTERS and not is_unspaced(k[0])]
+    pairs = [one + two for one, two in pairwise(keys) if is_unspaced(one[0]) and is_unspaced(two[0])]
+    vocabulary = f"\n{index.vocabulary()}\n"
+    found = dict.fromkeys(_candidates(words[:MAX_PIECES], pairs[:MAX_PIECES], vocabulary))
+    return tuple(islice(found, MAX_TERMS))
 
 
-def _patterns(keys: list[str]) -> Iterator[str]:
-    for key in keys:
-        if MIN_LETTERS <= len(key) <= MAX_LETTERS and not is_unspaced(key[0]):
-            yield f"{re.escape(key)}.*"
-            yield from (re.escape(key[:end]) for end in range(MIN_LETTERS, len(key)))
-    for one, two in pairwise(keys):
-        if is_unspaced(one[0]) and is_unspaced(two[0]):
-            yield f".*{re.escape(one + two)}.*"
+def _candidates(words: list[str], pairs: list[str], vocabulary: str) -> Iterator[str]:
+    for word in words:
+        yield from (word[:end] for end in range(len(word), MIN_LETTERS - 1, -1))
+        yield from _lines_with(f"\n{word}", vocabulary)
+    for pair in pairs:
+        yield from _lines_with(pair, vocabulary)
+
+
+def _lines_with(piece: str, lines: str) -> Iterator[str]:
+    at = lines.find(piece)
+    while at >= 0:
+        begin = lines.rfind("\n", 0, at + 1) + 1
+        end = lines.index("\n", begin)
+        yield lines[begin:end]
+        at = lines.find(piece, end)

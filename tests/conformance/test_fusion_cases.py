@@ -53,7 +53,7 @@ def test_provenance(case):
         assert ids[row] == hit["id"]
         assert [
             (SOURCES[part.list_index], part.rank, pytest.approx(part.contribution, abs=1e-11))
-            for part in provenance(row, lists, WEIGHTS)
+            for part in provenance([row], lists, WEIGHTS)[0]
         ] == list(best.values())
 
 

@@ -13,7 +13,7 @@ CORPUS = observed("fts_corpus")
 CASES = observed("fts_search")
 
 # PI requires every word, and takes punctuation and words in capitals for query syntax, so that it finds less
-# or nothing (contract, section 7, number 4). Ours finds the records that have any of the words, the best first.
+# or nothing (contract, section 7, number 4). Ours finds the records that have any of the words, best first.
 OURS = {
     "run bun tests before commit": ["mem_1", "mem_2"],
     "how do I run bun tests": ["mem_1"],

@@ -1,0 +1,49 @@
+"""Work on many items by several threads, with the results in order and only a few items in memory."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# Handing a thread one turn at a time costs a tenth of the turn; a thread that gets this many hardly notices.
+ITEMS_PER_TASK = 16
+TASKS_AHEAD = 2
+
+
+def in_order(
+    work: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None
+) -> Iterator[Result]:
+    """`work` of each item, in the order of the items.
+
+    The first exception of `work` or of `items` is raised in its place in that order, and ends the iteration.
+
+    :param threads: by default one a core. Gains where `work` lets go of the GIL.
+    """
+    workers = threads or os.cpu_count() or 1
+    remaining = iter(items)
+    if workers == 1:
+        yield from map(work, remaining)
+        return
+    pending: deque[Future[list[Result]]] = deque()
+    with ThreadPoolExecutor(workers, thread_name_prefix="pi-rank-batch") as pool:
+        try:
+            while True:
+                while len(pending) < workers * TASKS_AHEAD and (
+                    task := list(islice(remaining, ITEMS_PER_TASK))
+                ):
+                    pending.append(pool.submit(lambda task: [work(item) for item in task], task))
+                if not pending:
+                    return
+                yield from pending.popleft().result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
