@@ -40,7 +40,7 @@ class Corpus:
     :param vocabulary: number of distinct words.
     :param eligible_share: share of records that are global; the rest are of other projects than the turn's.
     :param profiles: records are spread over this many profiles, and none.
-    :param mixed: also draw statuses, layers, rule types, confidences; else all are active L2 workflow records.
+    :param mixed: draw statuses, layers, rule types and confidences too; else all are active L2 records.
     """
 
     seed: int

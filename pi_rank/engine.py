@@ -200,8 +200,8 @@ class MemoryEngine:
         threads: int | None = None,
         **options: Any,  # noqa: ANN401
     ) -> Iterator[RetrievalContext]:
-        """As `retrieve_batch`, one answer at a time; contexts are read, and answers kept, a few ahead only."""
-        self._fresh(wait_for_model=True)  # the threads would be served by an older snapshot while one refreshes
+        """As `retrieve_batch`, one answer at a time; only a few are read, or kept, ahead."""
+        self._fresh(wait_for_model=True)  # while one thread refreshes, an older snapshot serves the others
         return in_order(lambda context: self.build_retrieval_context(context, **options), contexts, threads)
 
     def status(self) -> dict[str, Any]:

@@ -71,12 +71,17 @@ class ProcessorTrace:
         """Ids of the records left out, in id order."""
         return list(self.exclusion_reasons)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The trace as PI writes it."""
-        return {
+    def to_dict(self, *, excluded: bool = True) -> dict[str, Any]:
+        """The trace as PI writes it; with `excluded` False only its counts, which cost nothing."""
+        counts: dict[str, Any] = {
             "processor": self.processor,
             "input_count": self.input_count,
             "output_count": self.output_count,
+        }
+        if not excluded:
+            return counts
+        return {
+            **counts,
             "excluded_ids": self.excluded_ids,
             "exclusion_reasons": dict(self.exclusion_reasons),
         }
@@ -101,8 +106,11 @@ class RetrievalContext(msgspec.Struct, frozen=True, kw_only=True):
     stats: dict[str, Any] = {}
     timings: dict[str, float] = {}
 
-    def to_dict(self) -> dict[str, Any]:
-        """The answer as one JSON-ready object: what `pi-rank context --json` prints."""
+    def to_dict(self, *, excluded: bool = True) -> dict[str, Any]:
+        """The answer as one JSON-ready object: what `pi-rank context --json` prints.
+
+        :param excluded: with the ids that the processors left out, which may be most of the memory.
+        """
         return {
             "markdown": self.markdown,
             "bytes": len(self.markdown.encode()),
@@ -110,7 +118,7 @@ class RetrievalContext(msgspec.Struct, frozen=True, kw_only=True):
             "selected": [hit_to_dict(hit) for hit in self.selected],
             "hard_rules": [record_to_dict(record) for record in self.hard_rules],
             "contested": [record_to_dict(record) for record in self.contested],
-            "traces": [trace.to_dict() for trace in self.traces],
+            "traces": [trace.to_dict(excluded=excluded) for trace in self.traces],
             "stats": self.stats,
             "timings_ms": self.timings,
         }

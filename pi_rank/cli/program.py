@@ -35,6 +35,7 @@ COMMANDS = {
         "pi_rank.cli.demo:configure", "three turns on sample memory: blocks, what was left out, why"
     ),
     "context": Command("pi_rank.cli.context:configure", "the context block for one prompt"),
+    "batch": Command("pi_rank.cli.batch:configure", "many turns from a file, answered on all cores"),
     "search": Command("pi_rank.cli.search:configure", "ranked records for a query"),
     "sync": Command("pi_rank.cli.memory:configure_sync", "read the memory files into the store"),
     "status": Command("pi_rank.cli.memory:configure_status", "what the store holds"),
