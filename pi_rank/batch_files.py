@@ -46,10 +46,11 @@ def read_turns(source: str, after: int = 0) -> Iterator[Turn | BadTurn]:
     :raises ConfigError: the file's name has another ending, or Parquet is not installed.
     :raises OSError: the file cannot be read.
     """
-    rows: Iterator[bytes | dict[str, Any]]
-    rows = _parquet_rows(Path(source)) if _is_parquet(source) else _json_lines(source)
+    rows: Iterator[Any] = _json_lines(source)
+    if _is_parquet(source):
+        rows = _parquet_rows(Path(source))
     for number, row in enumerate(rows, 1):
-        if number > after and row != b"":
+        if number > after and row:
             yield _turn(number, row)
 
 

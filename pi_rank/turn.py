@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pi_rank.block.sections import BlockParts, build_block
+from pi_rank.block.sections import BlockParts, build_block, count_hard_rules
 from pi_rank.block.triviality import is_trivial, wants_sessions
 from pi_rank.block.wakeup import build_wakeup
 from pi_rank.processors import Eligibility, run_processors
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # Contested memory is shown where it shares more than this with the prompt (contract of PI's memory).
 MIN_OVERLAP = 0.15
 MAX_CONTESTED = 2
+RULES_AT_A_TIME = 64
 
 
 class Memory(NamedTuple):
@@ -89,21 +90,23 @@ def _scoped(memory: Memory, request: Request, allowed: Eligibility, watch: Stopw
     max_records, max_l1, max_l2 = memory.config.budgets(request.max_records)
     ranking = rank(snapshot, memory.analyzer, prompt, vector, allowed.eligible)
     watch.lap("ranking")
-    rules = _hard_rules(snapshot, allowed)
-    shown_rules = _rows_shown(snapshot, rules, request)
+    rule_rows = _hard_rules(snapshot, allowed)
+    rules = [snapshot.record(row) for row in rule_rows]
+    # A rule that has no room in its section may still be selected.
+    shown = rule_rows[: count_hard_rules(rules, max_bytes=request.max_bytes)]
     chosen = select(
         ranking.rows,
         snapshot.columns.layer,
         max_records=max_records,
         max_l1=max_l1,
         max_l2=max_l2,
-        exclude=shown_rules,
+        exclude=shown,
     )
     selected = hits(snapshot, ranking, chosen)
     watch.lap("selection")
     parts = BlockParts(
         today=request.today,
-        hard_rules=[snapshot.record(row) for row in rules],
+        hard_rules=rules,
         selected=[hit.record for hit in selected],
         scratchpad=memory.notes.scratchpad,
         contested=contested,
@@ -115,7 +118,7 @@ def _scoped(memory: Memory, request: Request, allowed: Eligibility, watch: Stopw
     return RetrievalContext(
         markdown=block.markdown,
         selected=tuple(hit for hit in selected if hit.id in block.selected),
-        hard_rules=tuple(record for record in parts.hard_rules if record.id in block.hard_rules),
+        hard_rules=tuple(rule for rule in rules if rule.id in block.hard_rules),
         contested=tuple(record for record in contested if record.id in block.contested),
         traces=allowed.traces,
         mode=ranking.mode,
@@ -164,16 +167,14 @@ def _stats(memory: Memory, allowed: Eligibility) -> dict[str, Any]:
 
 
 def _hard_rules(snapshot: Snapshot, allowed: Eligibility) -> list[int]:
-    eligible = allowed.eligible[snapshot.hard_rules] != 0
-    rows: list[int] = snapshot.hard_rules[eligible][:MAX_HARD_RULES].tolist()
-    return rows
-
-
-def _rows_shown(snapshot: Snapshot, rules: list[int], request: Request) -> set[int]:
-    """The rules that have room in their section; one that has not may still be selected."""
-    parts = BlockParts(today=request.today, hard_rules=[snapshot.record(row) for row in rules])
-    shown = build_block(parts, max_bytes=request.max_bytes).hard_rules
-    return set(rules[: len(shown)])
+    """The rows of the most confident hard rules that are eligible, looked for a few at a time."""
+    found: list[int] = []
+    for start in range(0, len(snapshot.hard_rules), RULES_AT_A_TIME):
+        rows = snapshot.hard_rules[start : start + RULES_AT_A_TIME]
+        found += rows[allowed.eligible[rows] != 0].tolist()
+        if len(found) >= MAX_HARD_RULES:
+            break
+    return found[:MAX_HARD_RULES]
 
 
 def _contested(memory: Memory, prompt: str, allowed: Eligibility) -> list[MemoryRecord]:

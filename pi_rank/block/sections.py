@@ -7,9 +7,10 @@ from datetime import date
 
 import msgspec
 
+from pi_rank.block.budget import byte_length, fit_lines
 from pi_rank.block.digest import daily_digest, open_items
 from pi_rank.block.lines import Line, contested_line, hard_rule_line, record_line, session_line
-from pi_rank.block.page import Block, Page, fill_page
+from pi_rank.block.page import TITLE, Block, Page, fill_page
 from pi_rank.block.staleness import utc_date, utc_seconds
 from pi_rank.records import MemoryRecord
 
@@ -47,6 +48,12 @@ def build_block(parts: BlockParts, *, max_bytes: int = MAX_BLOCK_BYTES) -> Block
     """
     markdown, page, shown = fill_page(lambda page: _write(page, parts), max_bytes)
     return Block(markdown=markdown, omitted=page.omitted, bytes=len(markdown.encode()), **shown)
+
+
+def count_hard_rules(rules: Sequence[MemoryRecord], *, max_bytes: int = MAX_BLOCK_BYTES) -> int:
+    """How many of `rules` a block of `max_bytes` has room for; the rest may be shown elsewhere in it."""
+    room = min(HARD_RULES_BYTES, max_bytes - byte_length(TITLE) - 1) - byte_length("## Hard Rules\n")
+    return fit_lines([hard_rule_line(rule) for rule in rules], room).shown
 
 
 def _write(page: Page, parts: BlockParts) -> dict[str, tuple[str, ...]]:

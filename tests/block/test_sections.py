@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_rank.block.page import TITLE
-from pi_rank.block.sections import BlockParts, build_block
+from pi_rank.block.sections import BlockParts, build_block, count_hard_rules
 from pi_rank.errors import ConfigError
 from pi_rank.records import MemoryRecord
 
@@ -254,3 +254,11 @@ def test_reported_ids_are_those_in_the_text(parts, max_bytes):
     assert block.omitted.get("selected", 0) == len(parts.selected) - len(selected)
     assert block.omitted.get("contested", 0) == len(parts.contested) - len(contested)
     assert block.omitted.get("hard_rules", 0) == len(parts.hard_rules) - len(rules)
+
+
+@given(PARTS, BUDGETS)
+def test_counted_hard_rules_are_those_shown(parts, max_bytes):
+    block = build_block(parts, max_bytes=max_bytes)
+    count = count_hard_rules(parts.hard_rules, max_bytes=max_bytes)
+    # Room kept to say what was left out can cost a rule at the end of a small page.
+    assert len(block.hard_rules) == count or (len(block.hard_rules) < count and block.omitted)
