@@ -20,6 +20,10 @@ COMPILE_ARGS = (
 SANITIZE = os.environ.get("PI_RANK_SANITIZE")  # "address,undefined": see CONTRIBUTING.md
 EXTRA = [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-g"] if SANITIZE else []
 
+HEADERS = [
+    header.as_posix() for pattern in ("*.hpp", "*.pxd") for header in sorted(Path("ext").glob(pattern))
+]
+
 extensions = [
     Extension(
         f"pi_rank._core.{source.stem}",
@@ -28,6 +32,7 @@ extensions = [
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
         extra_compile_args=COMPILE_ARGS + EXTRA,
         extra_link_args=EXTRA,
+        depends=HEADERS,
         language="c++",
     )
     for source in sorted(Path("ext").glob("*.pyx"))
@@ -36,6 +41,7 @@ extensions = [
 setup(
     packages=[*find_packages(include=["pi_rank*"]), "pi_rank.models"],
     package_dir={"pi_rank.models": "models"},
+    options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=cythonize(
         extensions,
         build_dir="build/cython",
