@@ -22,7 +22,7 @@ from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.ranking.hybrid import hits, rank
 from pi_rank.snapshot import load_snapshot, refresh_snapshot
 from pi_rank.store import MemoryStore, default_store_path
-from pi_rank.turn import Memory, Request, run_turn
+from pi_rank.turn import Memory, Request, Stopwatch, run_turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -144,12 +144,13 @@ class MemoryEngine:
         :param query_vector: float32[dimension] of unit length, instead of embedding the prompt.
         :raises ContextError, ConfigError, VectorError: an argument is out of range.
         """
+        watch = Stopwatch()
         deadline = _deadline(deadline_ms)
         day = today or datetime.now(timezone.utc)
         given = None if query_vector is None else self._checked(query_vector)
         vector = given or self._queries.request(context.latest_user_message, deadline)
         memory = self._memory(day, wait_for_model=deadline is None)
-        return run_turn(memory, Request(context, day, max_bytes, max_records, vector))
+        return run_turn(memory, Request(context, day, max_bytes, max_records, vector), watch)
 
     def search(
         self,

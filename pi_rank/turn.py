@@ -69,11 +69,11 @@ class Stopwatch:
         return {**self._laps, "total": (self._last - self._start) * 1000}
 
 
-def run_turn(memory: Memory, request: Request) -> RetrievalContext:
-    """The whole turn, in the root's injection mode."""
+def run_turn(memory: Memory, request: Request, watch: Stopwatch) -> RetrievalContext:
+    """The whole turn, in the root's injection mode. `watch` has been running since the turn was asked for."""
+    watch.lap("memory")
     if is_trivial(request.context.latest_user_message):
-        return RetrievalContext(markdown="", stats={"trivial": True}, timings={"total": 0.0})
-    watch = Stopwatch()
+        return RetrievalContext(markdown="", stats={"trivial": True}, timings=watch.laps())
     allowed = run_processors(memory.snapshot, request.context)
     watch.lap("processors")
     mode = memory.config.injection_mode
