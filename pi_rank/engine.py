@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from datetime import datetime, timezone
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,9 +13,10 @@ import numpy as np
 
 from pi_rank.batch import in_order
 from pi_rank.context import SessionContext, resolve_context
-from pi_rank.embedding.queries import GivenVector, QueryEmbedder
+from pi_rank.embedding.queries import GivenVector
 from pi_rank.errors import ContextError, VectorError
 from pi_rank.memory_root import MemoryRoot, find_memory_root
+from pi_rank.model_change import StoreModels
 from pi_rank.processors import run_processors
 from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.ranking.hybrid import hits, rank
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 MAX_BYTES = 14_000
-# Texts embedded between two writes to the store: what an interrupted sync has to do again.
-EMBED_CHUNK = 256
 
 
 class MemoryEngine:
@@ -51,11 +49,11 @@ class MemoryEngine:
     """
 
     def __init__(
-        self, root: MemoryRoot, store: MemoryStore, queries: QueryEmbedder, config: RootConfig | None
+        self, root: MemoryRoot, store: MemoryStore, models: StoreModels, config: RootConfig | None
     ) -> None:
         self._root = root
         self._store = store
-        self._queries = queries
+        self._models = models
         self._config = config
         self._analyzer = FtsAnalyzer()
         self._snapshot: Snapshot | None = None
@@ -73,20 +71,21 @@ class MemoryEngine:
         """Opens a memory root. Nothing is read from it before `sync`, and nothing is ever written to it.
 
         :param store: the store's file; by default one per root in the user's cache folder.
-        :param model: "default", a model card's id or path, a sentence-transformers name, an embedder, or None
-            for lexical ranking only.
+        :param model: "default" is the one chosen for the store (`pi-rank models use`), at first the shipped one;
+            else a model card's id or path, a sentence-transformers name, an embedder, or None for lexical ranking
+            only.
         :param config: used instead of the root's config.json.
         :raises MemoryRootError: the root is missing or is no folder.
         :raises StoreError: the store cannot be opened; the message says what to do.
         """
         memory_root = MemoryRoot(root)
         memory_root.require_folder()
-        path = default_store_path(memory_root.path) if store is None else Path(store)
-        return cls(memory_root, MemoryStore.open(path), QueryEmbedder(model), config)
+        opened = MemoryStore.open(default_store_path(memory_root.path) if store is None else Path(store))
+        return cls(memory_root, opened, StoreModels(opened, model), config)
 
     def close(self) -> None:
         """Closes the store and lets go of the model. Closing twice is harmless."""
-        self._queries.close()
+        self._models.close()
         self._store.close()
         self._analyzer.close()
 
@@ -148,8 +147,11 @@ class MemoryEngine:
         deadline = _deadline(deadline_ms)
         day = today or datetime.now(timezone.utc)
         given = None if query_vector is None else self._checked(query_vector)
-        vector = given or self._queries.request(context.latest_user_message, deadline)
+        queries = self._models.queries
+        vector = given or queries.request(context.latest_user_message, deadline)
         memory = self._memory(day, wait_for_model=deadline is None)
+        if given is None and memory.snapshot.model_id not in (None, queries.model_id):
+            vector = GivenVector(None, "the model is being changed")
         return run_turn(memory, Request(context, day, max_bytes, max_records, vector), watch)
 
     def search(
@@ -170,12 +172,14 @@ class MemoryEngine:
             raise ContextError(f"k must be 0 or more, got {k}")
         if mode not in ("hybrid", "lexical", "semantic"):
             raise ContextError(f"unknown mode {mode!r}: use hybrid, lexical or semantic")
+        queries = self._models.queries
         snapshot = self._fresh(wait_for_model=True)
         if context is None:
             eligible = snapshot.active.view(np.uint8)
         else:
             eligible = run_processors(snapshot, context).eligible
-        vector = None if mode == "lexical" else self._queries.request(query, None).get()
+        comparable = mode != "lexical" and snapshot.model_id in (None, queries.model_id)
+        vector = queries.request(query, None).get() if comparable else None
         words = "" if mode == "semantic" else query
         ranking = rank(snapshot, self._analyzer, words, vector, eligible, depth=k)
         return list(hits(snapshot, ranking, ranking.rows[:k].tolist()))
@@ -208,7 +212,7 @@ class MemoryEngine:
     def status(self) -> dict[str, Any]:
         """What the store holds, JSON-ready."""
         snapshot = self._fresh(wait_for_model=False)
-        model_id = self._queries.model_id
+        model_id = self._models.queries.model_id
         return {
             "root": str(self.root),
             "store": str(self.store_path),
@@ -221,18 +225,7 @@ class MemoryEngine:
         }
 
     def _embedded(self, report: SyncReport, progress: Progress | None) -> SyncReport:
-        embedder = self._queries.model()
-        if embedder is None:
-            return report
-        missing = self._store.missing_vectors(embedder.model_id)
-        remaining, done = iter(missing), 0
-        while chunk := list(islice(remaining, EMBED_CHUNK)):
-            matrix = embedder.embed_documents([text for _, text in chunk])
-            self._store.put_vectors(embedder.model_id, [text_hash for text_hash, _ in chunk], matrix)
-            done += len(chunk)
-            if progress is not None:
-                progress(done, len(missing))
-        return msgspec.structs.replace(report, embedded=done)
+        return msgspec.structs.replace(report, embedded=self._models.embed(progress))
 
     def _checked(self, vector: Vector) -> GivenVector:
         if getattr(vector, "dtype", None) != np.float32 or vector.ndim != 1 or not np.isfinite(vector).all():
@@ -249,9 +242,10 @@ class MemoryEngine:
 
     def _fresh(self, *, wait_for_model: bool) -> Snapshot:
         """The newest snapshot that can be had without waiting for another thread's refresh."""
-        if wait_for_model and self._queries.model_id is None:
-            self._queries.model()
-        model_id = self._queries.model_id
+        queries = self._models.queries
+        if wait_for_model and queries.model_id is None:
+            queries.model()
+        model_id = queries.model_id
         snapshot = self._snapshot
         if snapshot is None:
             with self._refreshing:

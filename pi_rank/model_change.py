@@ -1,0 +1,126 @@
+"""Which model answers on a store, and the change to another: the old one answers until the new is complete."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from pi_rank.embedding import load_embedder
+from pi_rank.embedding.queries import QueryEmbedder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pi_rank.embedding import Embedder
+    from pi_rank.store import MemoryStore
+
+    Progress = Callable[[int, int], None]
+
+# Texts embedded between two writes to the store: what an interruption has to do again.
+EMBED_CHUNK = 256
+# The same in the background: as many as one core embeds at a time, so that the others are left to the turns.
+BACKGROUND_CHUNK = 16
+# A process that only answers one prompt is gone by then, and has not loaded a second model for nothing.
+PATIENCE_SECONDS = 5.0
+STOP_SECONDS = 5.0
+
+
+class StoreModels:
+    """The models of one open store. Where the caller named a model of its own, there is no change to make.
+
+    :param model: what `MemoryEngine.open` takes; "default" follows what was chosen for the store.
+    """
+
+    def __init__(self, store: MemoryStore, model: str | Embedder | None) -> None:
+        self._store = store
+        self._follows = isinstance(model, str) and model == "default"
+        self._answering = store.model_choice().answering if self._follows else ""
+        self.queries = QueryEmbedder(self._answering if self._follows else model)
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def embed(self, progress: Progress | None = None) -> int:
+        """Embeds what lacks a vector of the answering model; how many texts that were.
+
+        If another model has been chosen, its vectors are then made on a thread of their own.
+        """
+        wanted = self._follow() if self._follows else self._answering
+        embedder = self.queries.model()
+        done = 0 if embedder is None else embed_missing(self._store, embedder, progress)
+        if wanted != self._answering and (self._thread is None or not self._thread.is_alive()):
+            self._thread = threading.Thread(target=self._change_later, name="pi-rank-change", daemon=True)
+            self._thread.start()
+        return done
+
+    def change(self, progress: Progress | None = None, *, chunk: int = EMBED_CHUNK) -> int:
+        """Makes the chosen model's missing vectors and lets it answer; how many texts it embedded.
+
+        Interrupted, it goes on where it stopped when it is called again, by this process or another.
+
+        :raises ModelError: the model cannot be loaded or run; the old one goes on answering.
+        """
+        wanted = self._store.model_choice().wanted
+        embedder = load_embedder(wanted)
+        done = 0
+        while not self._stop.is_set():
+            done += embed_missing(self._store, embedder, progress, chunk=chunk, stop=self._stop)
+            if self._store.hand_over(wanted, embedder.model_id):
+                self._answer_with(wanted, embedder)
+                break
+            if self._store.model_choice().wanted != wanted:
+                break  # another sync will see to the model chosen meanwhile
+        return done
+
+    def close(self) -> None:
+        """Stops a change after its present chunk, which is not waited for when a slow endpoint holds it."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(STOP_SECONDS)
+        self.queries.close()
+
+    def _follow(self) -> str:
+        """Takes up what another process chose or completed; the model that is wanted."""
+        choice = self._store.model_choice()
+        if choice.answering != self._answering:
+            self._answer_with(choice.answering, choice.answering)
+        return choice.wanted
+
+    def _answer_with(self, name: str, model: str | Embedder) -> None:
+        # The old one is not closed: a turn that has asked it for a vector still gets it.
+        self.queries, self._answering = QueryEmbedder(model), name
+
+    def _change_later(self) -> None:
+        if self._stop.wait(PATIENCE_SECONDS):
+            return
+        try:
+            self.change(chunk=BACKGROUND_CHUNK)
+        except Exception as error:  # a model of anybody's may raise anything; nobody waits for this thread
+            if not self._stop.is_set():
+                wanted = self._store.model_choice().wanted
+                warnings.warn(f"not changed to {wanted} yet: {error}", RuntimeWarning, stacklevel=2)
+
+
+def embed_missing(
+    store: MemoryStore,
+    embedder: Embedder,
+    progress: Progress | None = None,
+    *,
+    chunk: int = EMBED_CHUNK,
+    stop: threading.Event | None = None,
+) -> int:
+    """Embeds and stores the texts that lack a vector of this model, `chunk` by `chunk`; how many that were.
+
+    :param progress: called with (texts embedded, texts to embed) after each chunk.
+    :param stop: once set, no further chunk is begun.
+    """
+    missing = store.missing_vectors(embedder.model_id)
+    remaining, done = iter(missing), 0
+    while (part := list(islice(remaining, chunk))) and not (stop is not None and stop.is_set()):
+        matrix = embedder.embed_documents([text for _, text in part])
+        store.put_vectors(embedder.model_id, [text_hash for text_hash, _ in part], matrix)
+        done += len(part)
+        if progress is not None:
+            progress(done, len(missing))
+    return done
