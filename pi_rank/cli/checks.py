@@ -144,16 +144,17 @@ def _root(arguments: argparse.Namespace) -> Path:
 def check_model(arguments: argparse.Namespace) -> Check:
     """The model's files are those of its card, and it embeds a sentence."""
     from pi_rank.embedding import load_embedder
-    from pi_rank.embedding.registry import OnnxCard, find_card, verify
+    from pi_rank.embedding.cards import FileCard
+    from pi_rank.embedding.registry import find_card, verify
 
     name = model_name(arguments)
     if name is None:
         return Check("model", "ok", "none: records are ranked by words only")
     card = find_card(name)
-    if isinstance(card, OnnxCard):
+    if isinstance(card, FileCard):
         verify(card)
     vector = load_embedder(name).embed_query("Is anybody there?")
-    checked = f"{len(card.files)} files as in its card, " if isinstance(card, OnnxCard) else ""
+    checked = f"{len(card.files)} files as in its card, " if isinstance(card, FileCard) else ""
     return Check("model", "ok", f"{card.id}: {checked}{len(vector)} dimensions")
 
 
@@ -184,11 +185,11 @@ def check_store(arguments: argparse.Namespace) -> Check:
 
 
 def _to_embed(store: MemoryStore, name: str | None) -> int:
-    from pi_rank.embedding.registry import OnnxCard, find_card
+    from pi_rank.embedding.registry import find_card
 
     card = None if name is None else find_card(name)
     # The id of any other model is known only once it is loaded.
-    return len(store.missing_vectors(card.model_id)) if isinstance(card, OnnxCard) else 0
+    return len(store.missing_vectors(card.model_id)) if card is not None and card.model_id else 0
 
 
 def _damage(path: Path) -> str:
