@@ -71,9 +71,8 @@ class MemoryEngine:
         """Opens a memory root. Nothing is read from it before `sync`, and nothing is ever written to it.
 
         :param store: the store's file; by default one per root in the user's cache folder.
-        :param model: "default" is the one chosen for the store (`pi-rank models use`), at first the shipped one;
-            else a model card's id or path, a sentence-transformers name, an embedder, or None for lexical ranking
-            only.
+        :param model: "default" is what was chosen for the store (`use_model`), at first the shipped one; else a
+            model card's id or path, a sentence-transformers name, an embedder, or None for ranking by words.
         :param config: used instead of the root's config.json.
         :raises MemoryRootError: the root is missing or is no folder.
         :raises StoreError: the store cannot be opened; the message says what to do.
@@ -123,6 +122,19 @@ class MemoryEngine:
         """As `sync`, but takes every record in anew; vectors of texts that are still there are kept."""
         report = self._store.replace(self._root.read(), self._analyzer)
         return self._embedded(report, progress)
+
+    def use_model(self, model: str, *, progress: Progress | None = None) -> int:
+        """Changes the store's model; how many texts were embedded. Until all are, the old model answers.
+
+        Interrupted, the change goes on where it stopped when this is called again, or in the background of
+        any engine that is opened on the store without a model of its own and synced.
+
+        :param model: "default", a model card's id or path, or a sentence-transformers name or folder.
+        :param progress: called with (texts embedded, texts to embed).
+        :raises ModelError: the model cannot be loaded or run; the old one goes on answering.
+        """
+        self._store.sync_root(self._root, self._analyzer)
+        return self._models.use(model, progress)
 
     def build_retrieval_context(
         self,
@@ -213,6 +225,7 @@ class MemoryEngine:
         """What the store holds, JSON-ready."""
         snapshot = self._fresh(wait_for_model=False)
         model_id = self._models.queries.model_id
+        choice = self._store.model_choice()
         return {
             "root": str(self.root),
             "store": str(self.store_path),
@@ -221,6 +234,7 @@ class MemoryEngine:
             "active": int(np.count_nonzero(snapshot.active)),
             "model": model_id,
             "vectors": self._store.vector_counts().get(model_id or "", 0),
+            "changing_to": None if choice.wanted == choice.answering else choice.wanted,
             "to_embed": 0 if model_id is None else len(self._store.missing_vectors(model_id)),
         }
 

@@ -1,4 +1,4 @@
-"""Which model answers on a store, and the change to another: the old one answers until the new is complete."""
+"""Which model answers on a store, and the change to another: the old answers until the new is complete."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pi_rank.embedding import load_embedder
 from pi_rank.embedding.queries import QueryEmbedder
+from pi_rank.embedding.registry import lasting_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,23 +55,26 @@ class StoreModels:
             self._thread.start()
         return done
 
-    def change(self, progress: Progress | None = None, *, chunk: int = EMBED_CHUNK) -> int:
-        """Makes the chosen model's missing vectors and lets it answer; how many texts it embedded.
-
-        Interrupted, it goes on where it stopped when it is called again, by this process or another.
+    def use(self, model: str, progress: Progress | None = None) -> int:
+        """Chooses a model for the store, makes its vectors and lets it answer; how many texts it embedded.
 
         :raises ModelError: the model cannot be loaded or run; the old one goes on answering.
         """
-        wanted = self._store.model_choice().wanted
-        embedder = load_embedder(wanted)
+        name = lasting_name(model)
+        embedder = load_embedder(name)
+        self._store.choose_model(name)
+        return self._change(name, embedder, progress, EMBED_CHUNK)
+
+    def _change(self, wanted: str, embedder: Embedder, progress: Progress | None, chunk: int) -> int:
         done = 0
         while not self._stop.is_set():
             done += embed_missing(self._store, embedder, progress, chunk=chunk, stop=self._stop)
             if self._store.hand_over(wanted, embedder.model_id):
-                self._answer_with(wanted, embedder)
+                if self._follows:
+                    self._answer_with(wanted, embedder)
                 break
             if self._store.model_choice().wanted != wanted:
-                break  # another sync will see to the model chosen meanwhile
+                break  # whoever chose the other one sees to it
         return done
 
     def close(self) -> None:
@@ -94,11 +98,11 @@ class StoreModels:
     def _change_later(self) -> None:
         if self._stop.wait(PATIENCE_SECONDS):
             return
+        wanted = self._store.model_choice().wanted
         try:
-            self.change(chunk=BACKGROUND_CHUNK)
+            self._change(wanted, load_embedder(wanted), None, BACKGROUND_CHUNK)
         except Exception as error:  # a model of anybody's may raise anything; nobody waits for this thread
             if not self._stop.is_set():
-                wanted = self._store.model_choice().wanted
                 warnings.warn(f"not changed to {wanted} yet: {error}", RuntimeWarning, stacklevel=2)
 
 

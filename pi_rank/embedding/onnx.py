@@ -77,12 +77,32 @@ class OnnxEmbedder:
         head, limit = self._card.head_tokens, self._card.max_tokens
         return ids if len(ids) <= limit else ids[:head] + ids[head - limit :]
 
+    def plain_tokens(self, text: str) -> list[int]:
+        """Token ids of `text` without the model's own marks, as a static model sees them."""
+        ids: list[int] = self._tokenizer.encode(readable(text), add_special_tokens=False).ids
+        return ids
+
+    def embed_tokens(self, progress: Callable[[int, int], None] | None = None) -> NDArray[np.float32]:
+        """Unit-length float32 [vocabulary, dimension]: of each token alone between the model's marks."""
+        count = self._tokenizer.get_vocab_size()
+        marks = self._tokenizer.encode("").ids
+        half = len(marks) // 2
+        vectors = np.empty((count, self.dimension), np.float32)
+        for token in range(count):
+            vectors[token] = self._pooled([*marks[:half], token, *marks[half:]])
+            if progress is not None and (token + 1 == count or token % 1000 == 0):
+                progress(token + 1, count)
+        return vectors
+
     def _embed(self, text: str) -> NDArray[np.float32]:
-        hidden = self._run(np.array([self.tokens(text)], np.int64))[0]
+        return self._pooled(self.tokens(text))
+
+    def _pooled(self, ids: list[int]) -> NDArray[np.float32]:
+        hidden = self._run(np.array([ids], np.int64))[0]
         pooled = hidden.mean(axis=0) if self._card.pooling == "mean" else hidden[0].copy()
         length = float(np.linalg.norm(pooled))
         if not 0 < length < float("inf"):
-            raise ModelError(f"model {self._card.id} gave a vector of length {length} for {text[:80]!r}")
+            raise ModelError(f"model {self._card.id} gave a vector of length {length} for tokens {ids[:20]}")
         pooled /= length
         vector: NDArray[np.float32] = pooled
         return vector

@@ -52,8 +52,16 @@ def find_card(model: str) -> Card:
     if not model.strip():
         raise ModelError(f"the name of a model must not be empty; shipped: {', '.join(cards)}")
     if model.endswith(".toml"):
-        return read_card(Path(model))
+        return read_card(Path(model).expanduser())
     return SentenceTransformersCard(id=model, source=model)
+
+
+def lasting_name(model: str) -> str:
+    """A name that finds the same model from any working directory: paths are made absolute."""
+    if model == "default" or model in shipped_cards():
+        return model
+    path = Path(model).expanduser()
+    return str(path.resolve()) if model.endswith(".toml") or path.is_dir() else model
 
 
 _verified: dict[Path, tuple[tuple[int, int, int], str]] = {}
