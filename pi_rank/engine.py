@@ -71,8 +71,8 @@ class MemoryEngine:
         """Opens a memory root. Nothing is read from it before `sync`, and nothing is ever written to it.
 
         :param store: the store's file; by default one per root in the user's cache folder.
-        :param model: "default" is what was chosen for the store (`use_model`), at first the shipped one; else a
-            model card's id or path, a sentence-transformers name, an embedder, or None for ranking by words.
+        :param model: "default" is what was chosen for the store (`use_model`), at first the shipped one; else
+            a model card's id or path, a sentence-transformers name, an embedder, or None for ranking by words.
         :param config: used instead of the root's config.json.
         :raises MemoryRootError: the root is missing or is no folder.
         :raises StoreError: the store cannot be opened; the message says what to do.

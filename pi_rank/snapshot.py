@@ -204,6 +204,8 @@ def _extend_vectors(
     text_node[codes] = np.arange(nodes_before, nodes_before + len(codes), dtype=np.int32)
     row_node = text_node[columns.text]
     if old.vectors is not None:
-        return old.vectors.updated(new.matrix, row_node), text_node, new.last
+        # Of no vectors at all the store does not know the dimension.
+        matrix = new.matrix if codes else np.empty((0, old.vectors.dimension), np.float32)
+        return old.vectors.updated(matrix, row_node), text_node, new.last
     index = VectorIndex.build(new.matrix, row_node) if codes else None
     return index, text_node, new.last

@@ -6,6 +6,7 @@ import email.utils
 import http.client
 import time
 import urllib.parse
+import weakref
 from typing import NamedTuple
 
 from pi_rank.errors import ModelError
@@ -47,6 +48,7 @@ class HttpPool:
         self._path = parts.path
         self._timeout = timeout
         self._idle: list[http.client.HTTPConnection] = []
+        weakref.finalize(self, _close_all, self._idle)
 
     def post(self, body: bytes, headers: dict[str, str]) -> Answer:
         """The answer, whatever its status.
@@ -93,6 +95,11 @@ class HttpPool:
         else:
             self._idle.append(connection)
         return Answer(response.status, content, _seconds(response.headers.get("Retry-After")))
+
+
+def _close_all(connections: list[http.client.HTTPConnection]) -> None:
+    while connections:
+        connections.pop().close()
 
 
 def _limit(connection: http.client.HTTPConnection, deadline: float) -> None:

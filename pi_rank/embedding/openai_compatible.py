@@ -146,7 +146,8 @@ class EndpointEmbedder:
             )
         items.sort(key=lambda item: item.index)
         matrix = np.array([item.embedding for item in items], np.float64)
-        norms = np.linalg.norm(matrix, axis=1, keepdims=True)
+        with np.errstate(over="ignore"):
+            norms = np.linalg.norm(matrix, axis=1, keepdims=True)
         if not (np.isfinite(norms).all() and norms.all()):
             raise ModelError(f"{problem} a vector of zeros, or with a value that is not finite")
         vectors: NDArray[np.float32] = (matrix / norms).astype(np.float32)
