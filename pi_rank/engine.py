@@ -72,7 +72,7 @@ class MemoryEngine:
 
         :param store: the store's file; by default one per root in the user's cache folder.
         :param model: "default" is what was chosen for the store (`use_model`), at first the shipped one; else
-            a model card's id or path, a sentence-transformers name, an embedder, or None for ranking by words.
+            a model card's id or path, a sentence-transformers name, an embedder, or None: ranking by words.
         :param config: used instead of the root's config.json.
         :raises MemoryRootError: the root is missing or is no folder.
         :raises StoreError: the store cannot be opened; the message says what to do.

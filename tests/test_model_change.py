@@ -249,7 +249,9 @@ def test_a_dimension_that_is_not_the_stores_is_refused(memory, old, endpoint, tm
         wrong = np.eye(20, DIMENSION + 1, dtype=np.float32)
         hashes = [i.to_bytes(16, "big") for i in range(20)]
         store = MemoryStore.open(engine.store_path)
-        with pytest.raises(ValueError, match=f"has {DIMENSION} dimensions in this store, got {DIMENSION + 1}"):
+        with pytest.raises(
+            ValueError, match=f"has {DIMENSION} dimensions in this store, got {DIMENSION + 1}"
+        ):
             store.put_vectors(model_id(old), hashes, wrong)
 
 

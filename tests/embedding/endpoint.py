@@ -105,5 +105,7 @@ def write_card(path, endpoint, **fields):
         "timeout_seconds": 5.0,
         "attempts": 3,
     } | fields
-    path.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items()), encoding="utf-8")
+    path.write_text(
+        "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items()), encoding="utf-8"
+    )
     return path

@@ -77,7 +77,11 @@ def test_prompts_and_an_empty_text(endpoint, load):
     embedder.embed_query("tabs")
     embedder.embed_documents(["spaces"])
     load().embed_documents([""])
-    assert [request["input"] for request in endpoint.requests] == [["query: tabs"], ["passage: spaces"], [" "]]
+    assert [request["input"] for request in endpoint.requests] == [
+        ["query: tabs"],
+        ["passage: spaces"],
+        [" "],
+    ]
 
 
 def test_answers_in_another_order_are_sorted(endpoint, load):
@@ -191,7 +195,10 @@ def test_no_server(load, endpoint, waits, tmp_path):
         (lambda rows: [{**row, "embedding": [1.0] * 3} for row in rows], "of 3 dimensions, its card says 8"),
         (lambda rows: [{**row, "embedding": [0.0] * DIMENSION} for row in rows], "a vector of zeros"),
         (lambda rows: [{**row, "embedding": [1e200] * DIMENSION} for row in rows], "not finite"),
-        (lambda rows: [{**row, "embedding": [float("nan")] * DIMENSION} for row in rows], "no list of embeddings"),
+        (
+            lambda rows: [{**row, "embedding": [float("nan")] * DIMENSION} for row in rows],
+            "no list of embeddings",
+        ),
         (lambda rows: [{**row, "embedding": [None] * DIMENSION} for row in rows], "no list of embeddings"),
         (lambda rows: [{**row, "embedding": "AAAA"} for row in rows], "no list of embeddings"),
         (lambda rows: {"error": "overloaded"}, "no list of embeddings"),
