@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 examples:
-  pi-rank models list
+  pi-rank models list --json
   pi-rank models show default
   pi-rank models use ~/models/my-endpoint.toml
   pi-rank models use sentence-transformers/all-mpnet-base-v2
@@ -137,12 +137,13 @@ def run_distill(arguments: argparse.Namespace) -> int:
     from pi_rank.embedding.distill import distill, read_passages
     from pi_rank.embedding.onnx import OnnxEmbedder
     from pi_rank.embedding.registry import find_card
-    from pi_rank.embedding.static_files import write_static_model
+    from pi_rank.embedding.static_files import make_folder, write_static_model
     from pi_rank.errors import ModelError
 
     card = find_card(arguments.teacher)
     if not isinstance(card, OnnxCard):
         raise ModelError(f"{card.id} cannot be distilled: only a model with runtime onnx can")
+    make_folder(arguments.output)  # a wrong path is better known now than after minutes of training
     passages = read_passages(arguments.corpus)
     with embedding_progress() as progress:
         made = distill(
@@ -153,9 +154,7 @@ def run_distill(arguments: argparse.Namespace) -> int:
             progress=None if progress is None else lambda _, done, total: progress(done, total),
         )
     write_static_model(arguments.output, card, made, seed=arguments.seed)
-    print(
-        f"{arguments.output}: {made.passages} passages, cosine to the teacher {made.cosine:.3f} on others"
-    )
+    print(f"{arguments.output}: {made.passages} passages, cosine to the teacher {made.cosine:.3f} on others")
     return 0
 
 

@@ -21,23 +21,35 @@ if TYPE_CHECKING:
 _LEGAL = ("LICENSE", "NOTICE")  # a distilled model is a derivative of its teacher
 
 
-def write_static_model(path: Path, teacher: OnnxCard, made: Distilled, *, seed: int) -> None:
-    """Writes the card `path`, NAME.toml, last, and its files in the folder NAME beside it.
+def make_folder(card: Path) -> Path:
+    """The folder NAME beside the card NAME.toml, made where it is not there.
 
-    :raises ModelError: the path is no NAME.toml, or cannot be written.
+    :raises ModelError: the path is no NAME.toml, or the folder cannot be made.
     """
-    if path.suffix != ".toml":
-        raise ModelError(f"a model card is a .toml file, not {path}")
-    files = {"table.npz": _table(made), "tokenizer.json": read_verified(teacher, "tokenizer.json")}
-    files |= {name: read_verified(teacher, name) for name in _LEGAL if name in teacher.files}
-    folder = path.with_suffix("")
+    if card.suffix != ".toml":
+        raise ModelError(f"a model card is a .toml file, not {card}")
+    folder = card.with_suffix("")
     try:
         folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelError(f"the model's folder {folder} cannot be made: {error.strerror}") from error
+    return folder
+
+
+def write_static_model(path: Path, teacher: OnnxCard, made: Distilled, *, seed: int) -> None:
+    """Writes the model's files into `make_folder(path)`, and then its card, `path`.
+
+    :raises ModelError: they cannot be written.
+    """
+    files = {"table.npz": _table(made), "tokenizer.json": read_verified(teacher, "tokenizer.json")}
+    files |= {name: read_verified(teacher, name) for name in _LEGAL if name in teacher.files}
+    folder = make_folder(path)
+    try:
         for name, content in files.items():
             (folder / name).write_bytes(content)
         path.write_text(_card(path, teacher, made, files, seed), encoding="utf-8", newline="\n")
     except OSError as error:
-        raise ModelError(f"the model cannot be written to {path}: {error.strerror}") from error
+        raise ModelError(f"the model cannot be written to {folder}: {error.strerror}") from error
 
 
 def _table(made: Distilled) -> bytes:
