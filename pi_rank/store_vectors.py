@@ -75,6 +75,17 @@ def checked_rows(
     return [(model_id, *pair) for pair in zip(text_hashes, blobs, strict=True)]
 
 
+def unit_rows(matrix: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Which rows have unit length, as every embedding has: bool[n]. Values that are not finite have not."""
+    import numpy as np
+
+    from pi_rank._core.vectors import NORM_TOLERANCE
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        unit: NDArray[np.bool_] = np.abs(np.linalg.norm(matrix, axis=1) - 1) < NORM_TOLERANCE
+    return unit
+
+
 def write_vectors(connection: sqlite3.Connection, rows: Sequence[tuple[str, bytes, bytes]]) -> None:
     """Add (model id, text hash, blob) rows, save those that are there already or whose text is gone."""
     connection.executemany(_PUT, rows)
