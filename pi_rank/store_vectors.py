@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_NEW = "SELECT seq, text_hash, vector FROM vectors WHERE model_id = ? AND seq > ? ORDER BY seq"
+# The plus keeps SQLite from the model's index, by which it would visit and sort all vectors to find a new one.
+_NEW = "SELECT seq, text_hash, vector FROM vectors WHERE +model_id = ? AND seq > ? ORDER BY seq"
 _DIMENSION = "SELECT length(vector) / 4 FROM vectors WHERE model_id = ? LIMIT 1"
 _MISSING = """
     SELECT text_hash, payload, min(rowid) AS first FROM records
