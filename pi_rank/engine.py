@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from datetime import datetime, timezone
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,13 +13,16 @@ import numpy as np
 from pi_rank.batch import in_order
 from pi_rank.context import SessionContext, resolve_context
 from pi_rank.embedding.queries import GivenVector, QueryEmbedder
+from pi_rank.embedding.stored import embed_missing
 from pi_rank.errors import ContextError, VectorError
+from pi_rank.keeper import SnapshotKeeper
 from pi_rank.memory_root import MemoryRoot, find_memory_root
 from pi_rank.processors import run_processors
 from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.ranking.hybrid import hits, rank
-from pi_rank.snapshot import load_snapshot, refresh_snapshot
-from pi_rank.store import MemoryStore, default_store_path
+from pi_rank.rebuild import rebuild
+from pi_rank.store import MemoryStore, default_store_path, open_store
+from pi_rank.store_schema import DamagedStoreError
 from pi_rank.turn import Memory, Request, Stopwatch, run_turn
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pi_rank.embedding import Embedder
+    from pi_rank.memory_root import RootContents
     from pi_rank.results import Hit, RetrievalContext, SyncReport
     from pi_rank.root_config import RootConfig
     from pi_rank.snapshot import Snapshot
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 MAX_BYTES = 14_000
-# Texts embedded between two writes to the store: what an interrupted sync has to do again.
-EMBED_CHUNK = 256
 
 
 class MemoryEngine:
@@ -58,8 +58,7 @@ class MemoryEngine:
         self._queries = queries
         self._config = config
         self._analyzer = FtsAnalyzer()
-        self._snapshot: Snapshot | None = None
-        self._refreshing = threading.Lock()
+        self._keeper = SnapshotKeeper(store)
 
     @classmethod
     def open(
@@ -76,17 +75,20 @@ class MemoryEngine:
         :param model: "default", a model card's id or path, a sentence-transformers name, an embedder, or None
             for lexical ranking only.
         :param config: used instead of the root's config.json.
+        A store that may not be written to is read, with a warning that `sync` will fail.
+
         :raises MemoryRootError: the root is missing or is no folder.
         :raises StoreError: the store cannot be opened; the message says what to do.
         """
         memory_root = MemoryRoot(root)
         memory_root.require_folder()
         path = default_store_path(memory_root.path) if store is None else Path(store)
-        return cls(memory_root, MemoryStore.open(path), QueryEmbedder(model), config)
+        return cls(memory_root, open_store(path), QueryEmbedder(model), config)
 
     def close(self) -> None:
         """Closes the store and lets go of the model. Closing twice is harmless."""
         self._queries.close()
+        self._keeper.close()
         self._store.close()
         self._analyzer.close()
 
@@ -118,12 +120,23 @@ class MemoryEngine:
         :raises StoreError: the store cannot be written; it is as it was.
         """
         report = self._store.sync_root(self._root, self._analyzer)
-        return self._embedded(report, progress)
+        return self._completed(report, progress)
 
     def rebuild(self, *, progress: Progress | None = None) -> SyncReport:
-        """As `sync`, but takes every record in anew; vectors of texts that are still there are kept."""
-        report = self._store.replace(self._root.read(), self._analyzer)
-        return self._embedded(report, progress)
+        """As `sync`, but takes every record in anew; vectors of texts that are still there are kept.
+
+        A damaged store is moved aside and made anew; until that is done, turns are served by what is in
+        memory.
+
+        :raises StoreError: the store cannot be written, or a damaged one not replaced.
+        """
+        contents = self._root.read()
+        try:
+            self._store.verify()
+            report = self._store.replace(contents, self._analyzer)
+        except DamagedStoreError:
+            report = self._replace_store(contents)
+        return self._completed(report, progress)
 
     def build_retrieval_context(
         self,
@@ -218,21 +231,27 @@ class MemoryEngine:
             "model": model_id,
             "vectors": self._store.vector_counts().get(model_id or "", 0),
             "to_embed": 0 if model_id is None else len(self._store.missing_vectors(model_id)),
+            "rebuilt": list(self._keeper.rebuilt),
         }
 
-    def _embedded(self, report: SyncReport, progress: Progress | None) -> SyncReport:
+    def _completed(self, report: SyncReport, progress: Progress | None) -> SyncReport:
+        """The vectors that a sync leaves to be made, and the files for the next start."""
         embedder = self._queries.model()
-        if embedder is None:
-            return report
-        missing = self._store.missing_vectors(embedder.model_id)
-        remaining, done = iter(missing), 0
-        while chunk := list(islice(remaining, EMBED_CHUNK)):
-            matrix = embedder.embed_documents([text for _, text in chunk])
-            self._store.put_vectors(embedder.model_id, [text_hash for text_hash, _ in chunk], matrix)
-            done += len(chunk)
-            if progress is not None:
-                progress(done, len(missing))
-        return msgspec.structs.replace(report, embedded=done)
+        embedded = 0 if embedder is None else embed_missing(self._store, embedder, progress)
+        changed = bool(report.added or report.changed or report.removed or embedded)
+        self._keeper.save(self._queries.model_id, changed=changed)
+        return msgspec.structs.replace(report, embedded=embedded)
+
+    def _replace_store(self, contents: RootContents) -> SyncReport:
+        path, old = self._store.path, self._keeper
+        old.freeze()
+        self._store.close()  # an open file cannot be replaced on Windows
+        try:
+            return rebuild(path, contents, self._analyzer)
+        finally:
+            self._store = MemoryStore.open(path)
+            self._keeper = SnapshotKeeper(self._store)
+            old.close()
 
     def _checked(self, vector: Vector) -> GivenVector:
         if getattr(vector, "dtype", None) != np.float32 or vector.ndim != 1 or not np.isfinite(vector).all():
@@ -251,21 +270,7 @@ class MemoryEngine:
         """The newest snapshot that can be had without waiting for another thread's refresh."""
         if wait_for_model and self._queries.model_id is None:
             self._queries.model()
-        model_id = self._queries.model_id
-        snapshot = self._snapshot
-        if snapshot is None:
-            with self._refreshing:
-                if self._snapshot is None:
-                    self._snapshot = load_snapshot(self._store, model_id)
-                return self._snapshot
-        if snapshot.version == self._store.version() and snapshot.model_id == model_id:
-            return snapshot
-        if self._refreshing.acquire(blocking=False):
-            try:
-                self._snapshot = refresh_snapshot(self._snapshot or snapshot, self._store, model_id)
-            finally:
-                self._refreshing.release()
-        return self._snapshot or snapshot
+        return self._keeper.current(self._queries.model_id)
 
 
 def build_retrieval_context(
