@@ -14,7 +14,7 @@ from pi_rank.batch import in_order
 from pi_rank.context import SessionContext, resolve_context
 from pi_rank.embedding.queries import GivenVector, QueryEmbedder
 from pi_rank.embedding.stored import embed_missing
-from pi_rank.errors import ContextError, VectorError
+from pi_rank.errors import ConfigError, ContextError, VectorError
 from pi_rank.keeper import SnapshotKeeper
 from pi_rank.memory_root import MemoryRoot, find_memory_root
 from pi_rank.processors import run_processors
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from pi_rank.embedding import Embedder
     from pi_rank.memory_root import RootContents
+    from pi_rank.ranking.hybrid import RankingRule
     from pi_rank.results import Hit, RetrievalContext, SyncReport
     from pi_rank.root_config import RootConfig
     from pi_rank.snapshot import Snapshot
@@ -51,12 +52,18 @@ class MemoryEngine:
     """
 
     def __init__(
-        self, root: MemoryRoot, store: MemoryStore, queries: QueryEmbedder, config: RootConfig | None
+        self,
+        root: MemoryRoot,
+        store: MemoryStore,
+        queries: QueryEmbedder,
+        config: RootConfig | None,
+        ranking: RankingRule = "default",
     ) -> None:
         self._root = root
         self._store = store
         self._queries = queries
         self._config = config
+        self._rule = ranking
         self._analyzer = FtsAnalyzer()
         self._keeper = SnapshotKeeper(store)
 
@@ -68,6 +75,7 @@ class MemoryEngine:
         store: str | Path | None = None,
         model: str | Embedder | None = "default",
         config: RootConfig | None = None,
+        ranking: RankingRule = "default",
     ) -> MemoryEngine:
         """Opens a memory root. Nothing is read from it before `sync`, and nothing is ever written to it.
 
@@ -75,15 +83,21 @@ class MemoryEngine:
         :param model: "default", a model card's id or path, a sentence-transformers name, an embedder, or None
             for lexical ranking only.
         :param config: used instead of the root's config.json.
+        :param ranking: how lexical and semantic hits become one order: "default", measured to be at least as
+            good as the better of the two (docs/ranking.md), or "rrf", PI's Reciprocal Rank Fusion.
+
         A store that may not be written to is read, with a warning that `sync` will fail.
 
+        :raises ConfigError: there is no such ranking.
         :raises MemoryRootError: the root is missing or is no folder.
         :raises StoreError: the store cannot be opened; the message says what to do.
         """
+        if ranking not in ("default", "rrf"):
+            raise ConfigError(f"unknown ranking {ranking!r}: use default or rrf")
         memory_root = MemoryRoot(root)
         memory_root.require_folder()
         path = default_store_path(memory_root.path) if store is None else Path(store)
-        return cls(memory_root, open_store(path), QueryEmbedder(model), config)
+        return cls(memory_root, open_store(path), QueryEmbedder(model), config, ranking)
 
     def close(self) -> None:
         """Closes the store and lets go of the model. Closing twice is harmless."""
@@ -190,7 +204,7 @@ class MemoryEngine:
             eligible = run_processors(snapshot, context).eligible
         vector = None if mode == "lexical" else self._queries.request(query, None).get()
         words = "" if mode == "semantic" else query
-        ranking = rank(snapshot, self._analyzer, words, vector, eligible, depth=k)
+        ranking = rank(snapshot, self._analyzer, words, vector, eligible, depth=k, rule=self._rule)
         return list(hits(snapshot, ranking, ranking.rows[:k].tolist()))
 
     def retrieve_batch(
@@ -264,6 +278,7 @@ class MemoryEngine:
             notes=self._root.notes(today),
             config=self._config or self._root.config(),
             analyzer=self._analyzer,
+            rule=self._rule,
         )
 
     def _fresh(self, *, wait_for_model: bool) -> Snapshot:

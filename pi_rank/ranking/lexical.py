@@ -136,6 +136,23 @@ class LexicalIndex:
         k = min(k, self.n_rows)
         return bm25.search(self._scorers, tuple(terms), self._n_live, k, eligible, tie_rank)
 
+    def score_rows(
+        self, terms: Sequence[str], rows: NDArray[np.int32]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Two scores of each given row for the stems `terms`: (float64[m] BM25, float64[m] coverage 0 to 1).
+
+        BM25 is that of `search` to the last bit, 0 for a row without any of the terms. Coverage is the row's
+        share of the query's idf: 1 for a row that has every term, however often and however long it is.
+
+        :param rows: int32[m], ascending, each in [0, n_rows).
+        :raises TypeError: an array of another type.
+        :raises ValueError: rows that do not ascend, or are not there.
+        """
+        require_array("rows", rows, np.int32)
+        if rows.size and (rows[0] < 0 or rows[-1] >= self.n_rows or (rows[1:] < rows[:-1]).any()):
+            raise ValueError(f"rows must ascend, from 0 to at most {self.n_rows - 1}")
+        return bm25.score_rows(self._scorers, tuple(terms), self._n_live, rows)
+
     def vocabulary(self) -> str:
         """Every term, one a line, those of dead rows included. Made at the first call and kept."""
         if self._vocabulary is None:
