@@ -133,5 +133,7 @@ def fastest_each(call: Callable[[Any], object], arguments: Sequence[Any], repeat
 
     All are gone through before any comes again: what a call finds in the caches is what the others left there.
     """
-    passes = [[_spans(lambda: call(each), 1, time.thread_time_ns)[0] for each in arguments] for _ in range(repeats)]  # noqa: B023
+    passes = [
+        [_spans(lambda: call(each), 1, time.thread_time_ns)[0] for each in arguments] for _ in range(repeats)
+    ]  # noqa: B023
     return sum(map(min, zip(*passes, strict=True)))
