@@ -8,8 +8,9 @@ from benchmarks.gates import GATES, NEED_CORES, cores
 
 
 @pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.measure.__name__)
-def bench_gate(memories, gate):
+def bench_gate(memories, record, gate):
     if gate.measure in NEED_CORES and cores() < 2:
         pytest.skip("needs two cores")
     ratio = gate.measured(memories)
+    record("gates", gate.facts(ratio))
     assert gate.holds(ratio), gate.sentence(ratio)

@@ -7,7 +7,7 @@ import tempfile
 import time
 from contextlib import ExitStack
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -109,31 +109,24 @@ def _temporary() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="pi-rank-bench-", ignore_cleanup_errors=True)
 
 
-def fastest(call: Callable[[], object], repeats: int = 5) -> float:
-    """Least CPU seconds of this thread for one call: what other programs do meanwhile does not count."""
-    return min(_spans(call, repeats, time.thread_time_ns))
+def fastest_pass(call: Callable[[Any], object], arguments: Sequence[Any], repeats: int = 20) -> float:
+    """Least CPU seconds of this thread for a pass over `arguments`: for calls as short as reading a clock.
 
-
-def fastest_wall(call: Callable[[], object], repeats: int = 5) -> float:
-    """Least seconds by the clock for one call: for work on several threads."""
-    return min(_spans(call, repeats, time.perf_counter_ns))
-
-
-def _spans(call: Callable[[], object], repeats: int, clock: Callable[[], int]) -> list[float]:
-    spans = []
-    for _ in range(repeats):
-        start = clock()
-        call()
-        spans.append((clock() - start) / 1e9)
-    return spans
+    CPU time and the least of several, because what other programs do meanwhile shall not count.
+    """
+    return min(_span(lambda: [call(argument) for argument in arguments]) for _ in range(repeats))
 
 
 def fastest_each(call: Callable[[Any], object], arguments: Sequence[Any], repeats: int = 5) -> float:
-    """Sum over `arguments` of the least CPU seconds for one call with each.
+    """Sum over `arguments` of the least CPU seconds of this thread for one call with each.
 
     All are gone through before any comes again: what a call finds in the caches is what the others left there.
     """
-    passes = [
-        [_spans(lambda: call(each), 1, time.thread_time_ns)[0] for each in arguments] for _ in range(repeats)
-    ]  # noqa: B023
+    passes = [[_span(partial(call, argument)) for argument in arguments] for _ in range(repeats)]
     return sum(map(min, zip(*passes, strict=True)))
+
+
+def _span(call: Callable[[], object]) -> float:
+    start = time.thread_time_ns()
+    call()
+    return (time.thread_time_ns() - start) / 1e9

@@ -3,35 +3,49 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from benchmarks.common import SIZES, Memories
+from benchmarks.timings import summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
 
 QUICK_SIZE = SIZES[1]
 # Seconds that one benchmark may take once everything is built; at least MIN_REPEATS passes are made all the same.
 BUDGET, QUICK_BUDGET = 0.6, 0.15
 MIN_REPEATS, MAX_REPEATS = 3, 10
+RESULTS = pytest.StashKey[list[dict[str, Any]]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--full`."""
+    """`--full` and `--results`."""
     parser.addoption("--full", action="store_true", help=f"measure more than {QUICK_SIZE:,} records as well")
+    parser.addoption("--results", type=Path, help="write what was measured to this file, as JSON")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes room for the results."""
+    config.stash[RESULTS] = []
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Writes the results, where they are asked for."""
+    if path := config.getoption("--results", None):
+        path.write_text(json.dumps(config.stash[RESULTS], indent=1) + "\n", encoding="utf-8")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves the large sizes out unless they are asked for."""
     if config.getoption("--full"):
         return
-    small = [item for item in items if _size(item) <= QUICK_SIZE]
     config.hook.pytest_deselected(items=[item for item in items if _size(item) > QUICK_SIZE])
-    items[:] = small
+    items[:] = [item for item in items if _size(item) <= QUICK_SIZE]
 
 
 def _size(item: pytest.Item) -> int:
@@ -47,21 +61,33 @@ def memories() -> Iterator[Memories]:
 
 
 @pytest.fixture
-def over(benchmark: Any, request: pytest.FixtureRequest) -> Callable[..., None]:  # noqa: ANN401
-    """Measures a call with each of several arguments, one round each, in passes over all of them.
+def record(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """Keeps what a benchmark measured for the report: its question, its measures by name, and what it is of."""
+    spec = getattr(request.node, "callspec", None)
+    plain = {name: value for name, value in spec.params.items() if isinstance(value, (int, float))} if spec else {}
 
-    `facts` (library, words, …) go with the result, so that the report can put results side by side.
-    """
+    def keep(question: str, measures: dict[str, Any], **facts: object) -> None:
+        request.config.stash[RESULTS].append({"question": question, **plain, **facts, **measures})
+
+    return keep
+
+
+@pytest.fixture
+def over(benchmark: Any, request: pytest.FixtureRequest, record: Callable[..., None]) -> Callable[..., None]:
+    """Measures a call with each of several arguments, one round each, in passes over all of them."""
     budget = BUDGET if request.config.getoption("--full") else QUICK_BUDGET
 
-    def measure(call: Callable[[Any], object], arguments: Sequence[Any], **facts: object) -> None:
+    def measure(
+        call: Callable[[Any], object], arguments: Sequence[Any], *, question: str, **facts: object
+    ) -> None:
         start = time.perf_counter()
         for argument in arguments:  # also warms what the call caches
             call(argument)
         repeats = int(budget / (time.perf_counter() - start))
         repeats = min(max(repeats, MIN_REPEATS), MAX_REPEATS)
         turn = itertools.cycle(arguments)
-        benchmark.extra_info.update(facts, arguments=len(arguments))
         benchmark.pedantic(call, setup=lambda: ((next(turn),), {}), rounds=repeats * len(arguments))
+        if benchmark.stats is not None:  # none with --benchmark-disable
+            record(question, summary(benchmark.stats.stats.data, len(arguments)), **facts)
 
     return measure

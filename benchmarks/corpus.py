@@ -128,9 +128,9 @@ class Corpus:
         """
         return {"latest_user_message": prompt, **NESTED_PLACES[share]}
 
-    def prompts(self, count: int, length: int) -> list[str]:
-        """`count` prompts of `length` words."""
-        rng = np.random.default_rng([self.seed, 2, length])
+    def prompts(self, count: int, length: int, draw: int = 0) -> list[str]:
+        """`count` prompts of `length` words; others for another `draw`."""
+        rng = np.random.default_rng([self.seed, 2, length, draw])
         return [self.text(rng, length) for _ in range(count)]
 
     def write(self, root: Path) -> Path:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from benchmarks import batches, bench_bm25, bench_fusion, bench_scope
 from benchmarks.bare_turn import bare_turn
-from benchmarks.common import SIZES, TODAY, Memories, corpus, fastest_each, turns
+from benchmarks.common import SIZES, TODAY, Memories, corpus, fastest_each, fastest_pass, turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +49,11 @@ class Gate(NamedTuple):
                 break
         return ratio
 
+    def facts(self, ratio: float) -> dict[str, Any]:
+        """The gate and a measured ratio, for the report."""
+        bound = f"{'≥' if self.at_least else '≤'} {self.bound:g}"
+        return {"gate": self.name, "ratio": round(ratio, 2), "bound": bound, "holds": self.holds(ratio)}
+
     def sentence(self, ratio: float) -> str:
         """The ratio and its bound in words."""
         word = "at least" if self.at_least else "at most"
@@ -84,7 +89,7 @@ def bm25_over_fts5(_: Memories) -> float:
 
 def fusion_over_reference(_: Memories) -> float:
     """The dictionaries' time over the compiled fusion's."""
-    return fastest_each(*bench_fusion.reference(), 20) / fastest_each(*bench_fusion.pi_rank(), 20)
+    return fastest_pass(*bench_fusion.reference()) / fastest_pass(*bench_fusion.pi_rank())
 
 
 def matcher_growth(_: Memories) -> float:
@@ -95,17 +100,15 @@ def matcher_growth(_: Memories) -> float:
 
 
 def batch_without_embedding(_: Memories) -> float:
-    """A batch's rate over one by one, vectors known, at 100,000 records."""
-    with batches.engine_with_known_vectors(LARGE, 6 * BATCH_TURNS) as engine:
-        alone, batched = batches.rates(engine, LARGE, count=BATCH_TURNS)
-    return batched / alone
+    """The share of two threads' gain that a batch has, vectors known, at 100,000 records."""
+    with batches.memory_with_known_vectors(LARGE) as memory:
+        return batches.rates(memory, LARGE, turns=BATCH_TURNS).efficiency
 
 
 def batch_with_embedding(_: Memories) -> float:
-    """A batch's rate over one by one with the shipped model, at 1,000 records."""
-    with batches.engine_with_model(SMALL) as engine:
-        alone, batched = batches.rates(engine, SMALL, count=EMBEDDED_TURNS)
-    return batched / alone
+    """The share of two threads' gain that a batch has with the shipped model, at 1,000 records."""
+    with batches.memory_with_model(SMALL) as memory:
+        return batches.rates(memory, SMALL, turns=EMBEDDED_TURNS).efficiency
 
 
 GATES = (
@@ -114,8 +117,9 @@ GATES = (
     Gate("FTS5 / BM25", bm25_over_fts5, 100, True, "BM25 in memory is why a turn is short"),
     Gate("Python / compiled fusion", fusion_over_reference, 8, True, "the compiled routine earns its place"),
     Gate("matcher at 100,000 / 1,000 phrases", matcher_growth, 3, False, "a turn costs its own length"),
-    Gate("batch / one by one", batch_without_embedding, 1.6, True, "the kernels let go of the GIL"),
-    Gate("batch / one by one, embedded", batch_with_embedding, 1.6, True, "so does the model"),
+    # 1.6 times as fast as one by one on two cores; idle or not, the machine's own gain is measured beside it.
+    Gate("batch's share of two cores", batch_without_embedding, 0.8, True, "the kernels let go of the GIL"),
+    Gate("the same with the embedding", batch_with_embedding, 0.8, True, "so does the model"),
 )
 NEED_CORES = frozenset({batch_without_embedding, batch_with_embedding})
 
