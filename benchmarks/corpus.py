@@ -30,6 +30,14 @@ RULE_TYPES = [
 ]
 STATUSES = ["active"] * 16 + ["contested", "deprecated", "superseded", "promoted"]
 
+# Share of the records that are eligible: where the turn takes place. A turn is in up to two projects at once,
+# by its repository's name and by its folder, and what is global is eligible in all of them.
+NESTED_PLACES: dict[float, dict[str, str]] = {
+    0.01: {},
+    0.1: {"repository_id": "small"},
+    1.0: {"repository_id": "small", "project_root": "/src/large"},
+}
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -40,7 +48,9 @@ class Corpus:
     :param vocabulary: number of distinct words.
     :param eligible_share: share of records that are global; the rest are of other projects than the turn's.
     :param profiles: records are spread over this many profiles, and none.
-    :param mixed: draw statuses, layers, rule types and confidences too; else all are active L2 records.
+    :param mixed: also draw statuses, layers, rule types, confidences; else all are active L2 workflow records.
+    :param nested: spread the records over the places of `NESTED_PLACES` instead, so that one memory answers
+        for every eligible share, with L1 records among the global ones.
     """
 
     seed: int
@@ -49,6 +59,7 @@ class Corpus:
     eligible_share: float = 1.0
     profiles: int = 0
     mixed: bool = False
+    nested: bool = False
 
     @cached_property
     def words(self) -> list[str]:
@@ -98,6 +109,8 @@ class Corpus:
             record["does_not_apply_when"] = [" ".join(self.words[rank] for rank in ranks)]
         if self.mixed:
             self._vary(rng, record)
+        if self.nested:
+            _place(rng, record)
         return record
 
     def _vary(self, rng: np.random.Generator, record: dict[str, Any]) -> None:
@@ -108,9 +121,16 @@ class Corpus:
         if rng.random() < 0.2:
             record["known_exceptions"] = [self.words[rng.integers(20, 400)]]
 
-    def prompts(self, count: int, length: int) -> list[str]:
-        """`count` prompts of `length` words."""
-        rng = np.random.default_rng([self.seed, 2, length])
+    def turn(self, prompt: str, share: float) -> dict[str, Any]:
+        """The fields of a turn for which this share of a nested corpus is eligible, statuses aside.
+
+        :raises KeyError: no place of `NESTED_PLACES` has that share.
+        """
+        return {"latest_user_message": prompt, **NESTED_PLACES[share]}
+
+    def prompts(self, count: int, length: int, draw: int = 0) -> list[str]:
+        """`count` prompts of `length` words; others for another `draw`."""
+        rng = np.random.default_rng([self.seed, 2, length, draw])
         return [self.text(rng, length) for _ in range(count)]
 
     def write(self, root: Path) -> Path:
@@ -123,3 +143,12 @@ class Corpus:
         (memory / "L1.identity.jsonl").write_text("".join(f"{x}\n" for x in lines["L1"]), encoding="utf-8")
         (memory / "L2.playbooks.jsonl").write_text("".join(f"{x}\n" for x in lines["L2"]), encoding="utf-8")
         return root
+
+
+def _place(rng: np.random.Generator, record: dict[str, Any]) -> None:
+    draw = rng.random()
+    if draw < 0.01:
+        record["scope"] = {"type": "global"}
+    else:
+        record["scope"] = {"type": "project", "project": "small" if draw < 0.1 else "large"}
+        record["layer"] = "L2"  # an L1 record is global whatever its scope says

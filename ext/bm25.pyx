@@ -145,14 +145,14 @@ def search(
     return kept.arrays()
 
 
-cdef int _open_cursors(
+cdef double _open_cursors(
     tuple segments, tuple terms, int64_t live_rows, vector[vector[Cursor]]& cursors
 ) except -1:
-    """For each segment a cursor for each of the terms that it has, in query order."""
+    """For each segment a cursor for each of the terms that it has, in query order; the sum of all idf."""
     cdef vector[int32_t] ids
     cdef Segment segment
     cdef int64_t frequency
-    cdef double idf
+    cdef double idf, total = 0.0
     cdef size_t s
     cursors.resize(len(segments))
     ids.resize(len(segments))
@@ -167,11 +167,12 @@ cdef int _open_cursors(
         idf = log((live_rows - frequency + 0.5) / (frequency + 0.5))
         if idf <= 0.0:
             idf = MIN_IDF
+        total += idf
         for s in range(ids.size()):
             if ids[s] >= 0:
                 segment = segments[s]
                 cursors[s].push_back(segment.cursor(ids[s], idf))
-    return 0
+    return total
 
 
 cdef void _score_segment(
@@ -266,6 +267,37 @@ cdef void _gather(
                 count += (eligible[row] != 0) & better
             kept.count = count
         i += STRIDE
+
+
+def score_rows(tuple segments, tuple terms, int64_t live_rows, const int32_t[::1] rows):
+    scores_array, coverage_array = np.zeros(rows.shape[0]), np.zeros(rows.shape[0])
+    cdef double[::1] scores = scores_array, coverage = coverage_array
+    cdef vector[vector[Cursor]] cursors
+    cdef double total
+    cdef size_t s, i
+    total = _open_cursors(segments, terms, live_rows, cursors)
+    with nogil:
+        for s in range(cursors.size()):
+            for i in range(cursors[s].size()):
+                _add_scores(&cursors[s][i], rows, scores, coverage)
+    if total > 0:
+        coverage_array /= total
+    return scores_array, coverage_array
+
+
+cdef void _add_scores(
+    Cursor* cursor, const int32_t[::1] wanted, double[::1] scores, double[::1] coverage
+) noexcept nogil:
+    """Add one term's contributions to the wanted rows; both lists ascend, so each is walked once."""
+    cdef int64_t at = cursor.at
+    cdef Py_ssize_t i
+    for i in range(wanted.shape[0]):
+        at = _first_at_least(cursor.rows, at, cursor.end, wanted[i])
+        if at == cursor.end:
+            break
+        if cursor.rows[at] == wanted[i]:
+            scores[i] += cursor.idf * cursor.impacts[cursor.codes[at]]
+            coverage[i] += cursor.idf
 
 
 def shared_content(tuple segments, tuple terms, const int32_t[::1] rows):

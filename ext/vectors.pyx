@@ -45,6 +45,7 @@ cdef extern from "vectors.hpp" namespace "pi_vectors" nogil:
     cdef cppclass Kernel:
         const char* name
         void dot_rows(const int8_t* const* rows, size_t count, const int16_t* query, size_t width, int32_t* out)
+        double score(const float* a, const float* b, size_t dimension)
 
     cdef cppclass Kernels:
         Kernel[3] list
@@ -222,6 +223,53 @@ cdef class VectorTable:
         if len(eligible) != n:
             raise VectorError(f"{len(eligible)} eligibility arrays for {n} queries")
         return self.run(queries, k, tie_rank, eligible, None, None)
+
+    def products(self, queries, rows):
+        """Inner products of each of `queries` (float32[q, d], of any length) with each of `rows` (int32[m]).
+
+        :return: float64[q, m], equal to the scores of `search` to the last bit; NaN where a row has no vector.
+        :raises VectorError: an array of the wrong dtype, shape or dimension, or a row that is not there.
+        """
+        cdef const float[:, ::1] query_view = checked_array(queries, "queries", np.float32, 2)
+        if query_view.shape[1] != <Py_ssize_t>self.table.dimension:
+            raise VectorError(f"queries have dimension {query_view.shape[1]}, the index {self.table.dimension}")
+        cdef const int32_t[::1] row_view = self.some_rows(rows)
+        cdef const int32_t[::1] node_view = self.row_node
+        cdef const Kernel* kernel = &supported_kernels().list[0]
+        out = np.full((query_view.shape[0], row_view.shape[0]), np.nan)
+        cdef double[:, ::1] out_view = out
+        cdef Py_ssize_t q, i
+        cdef int32_t node
+        with nogil:
+            for i in range(row_view.shape[0]):
+                node = node_view[row_view[i]]
+                if node >= 0:
+                    for q in range(query_view.shape[0]):
+                        out_view[q, i] = kernel.score(
+                            &query_view[q, 0], self.table.vector(node), self.table.dimension
+                        )
+        return out
+
+    def mean(self, rows):
+        """The mean of the vectors of `rows` (int32[m], m > 0): float32[d], summed in float64 in their order.
+
+        :raises VectorError: no row, a row that is not there, or one without a vector.
+        """
+        cdef const int32_t[::1] row_view = self.some_rows(rows)
+        cdef const int32_t[::1] node_view = self.row_node
+        if row_view.shape[0] == 0 or self.row_node[rows].min() < 0:
+            raise VectorError("a mean needs rows, and each of them a vector")
+        sums = np.zeros(self.table.dimension)
+        cdef double[::1] sum_view = sums
+        cdef const float* one
+        cdef Py_ssize_t i
+        cdef size_t j
+        with nogil:
+            for i in range(row_view.shape[0]):
+                one = self.table.vector(node_view[row_view[i]])
+                for j in range(self.table.dimension):
+                    sum_view[j] += one[j]
+        return (sums / row_view.shape[0]).astype(np.float32)
 
     cdef list run(self, queries, k, tie_rank, eligible, rows, kernel):
         cdef const float[:, ::1] query_view = checked_vectors(queries, "query", self.dimension)

@@ -53,8 +53,8 @@ class Codebook:
     Successive snapshots share one: a code that a later snapshot adds names no row of an earlier one.
     """
 
-    def __init__(self, first: int = 0) -> None:
-        self._codes: dict[str | bytes, int] = {}
+    def __init__(self, first: int = 0, names: Iterable[str | bytes] = ()) -> None:
+        self._codes = {name: code for code, name in enumerate(names, first)}
         self._first = first
 
     def add(self, name: str | bytes) -> int:
@@ -64,6 +64,10 @@ class Codebook:
     def get(self, name: str | bytes) -> int | None:
         """The code of a known name, else None."""
         return self._codes.get(name)
+
+    def names(self) -> list[Any]:
+        """All names, in order of their codes: what a new codebook of the same codes is made of."""
+        return list(self._codes)
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -77,9 +81,11 @@ class Codebooks(NamedTuple):
     texts: Codebook
 
     @classmethod
-    def empty(cls) -> Codebooks:
-        """Codebooks of a store that nobody has read yet."""
-        return cls(Codebook(first=NO_PROFILE + 1), Codebook(), Codebook())
+    def of(
+        cls, profiles: Iterable[str] = (), projects: Iterable[str] = (), texts: Iterable[bytes] = ()
+    ) -> Codebooks:
+        """Codebooks of these names in order of their codes; of none for a store that nobody has read yet."""
+        return cls(Codebook(NO_PROFILE + 1, profiles), Codebook(0, projects), Codebook(0, texts))
 
 
 class _Fields(msgspec.Struct, rename={"rule_type": "ruleType"}):
@@ -115,7 +121,16 @@ def read_columns(rows: Sequence[StoredRow], books: Codebooks) -> tuple[Columns, 
         hard_rule=np.array([_is_hard_rule(f, s) for f, s in zip(fields, status, strict=True)], np.bool_),
         text=np.array([books.texts.add(row.text_hash) for row in rows], np.int32),
     )
-    return columns, [f.does_not_apply_when + f.known_exceptions for f in fields]
+    return columns, [_phrases(f) for f in fields]
+
+
+def read_phrases(payload: bytes) -> tuple[str, ...]:
+    """The negative-scope phrases of a stored record, in the order they are tried."""
+    return _phrases(_decode(payload))
+
+
+def _phrases(fields: _Fields) -> tuple[str, ...]:
+    return fields.does_not_apply_when + fields.known_exceptions
 
 
 def _project_code(fields: _Fields, projects: Codebook) -> int:

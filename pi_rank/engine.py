@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,14 +13,16 @@ import numpy as np
 from pi_rank.batch import in_order
 from pi_rank.context import SessionContext, resolve_context
 from pi_rank.embedding.queries import GivenVector
-from pi_rank.errors import ContextError, VectorError
+from pi_rank.errors import ConfigError, ContextError, VectorError
+from pi_rank.keeper import SnapshotKeeper
 from pi_rank.memory_root import MemoryRoot, find_memory_root
 from pi_rank.model_change import StoreModels
 from pi_rank.processors import run_processors
 from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.ranking.hybrid import hits, rank
-from pi_rank.snapshot import load_snapshot, refresh_snapshot
-from pi_rank.store import MemoryStore, default_store_path
+from pi_rank.rebuild import rebuild
+from pi_rank.store import MemoryStore, default_store_path, open_store
+from pi_rank.store_schema import DamagedStoreError
 from pi_rank.turn import Memory, Request, Stopwatch, run_turn
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pi_rank.embedding import Embedder
+    from pi_rank.memory_root import RootContents
+    from pi_rank.ranking.hybrid import RankingRule
     from pi_rank.results import Hit, RetrievalContext, SyncReport
     from pi_rank.root_config import RootConfig
     from pi_rank.snapshot import Snapshot
@@ -49,15 +52,20 @@ class MemoryEngine:
     """
 
     def __init__(
-        self, root: MemoryRoot, store: MemoryStore, models: StoreModels, config: RootConfig | None
+        self,
+        root: MemoryRoot,
+        store: MemoryStore,
+        models: StoreModels,
+        config: RootConfig | None,
+        ranking: RankingRule = "default",
     ) -> None:
         self._root = root
         self._store = store
         self._models = models
         self._config = config
+        self._rule = ranking
         self._analyzer = FtsAnalyzer()
-        self._snapshot: Snapshot | None = None
-        self._refreshing = threading.Lock()
+        self._keeper = SnapshotKeeper(store)
 
     @classmethod
     def open(
@@ -67,6 +75,7 @@ class MemoryEngine:
         store: str | Path | None = None,
         model: str | Embedder | None = "default",
         config: RootConfig | None = None,
+        ranking: RankingRule = "default",
     ) -> MemoryEngine:
         """Opens a memory root. Nothing is read from it before `sync`, and nothing is ever written to it.
 
@@ -74,17 +83,26 @@ class MemoryEngine:
         :param model: "default" is what was chosen for the store (`use_model`), at first the shipped one; else
             a model card's id or path, a sentence-transformers name, an embedder, or None: ranking by words.
         :param config: used instead of the root's config.json.
+        :param ranking: how lexical and semantic hits become one order: "default", measured to be at least as
+            good as the better of the two (docs/ranking.md), or "rrf", PI's Reciprocal Rank Fusion.
+
+        A store that may not be written to is read, with a warning that `sync` will fail.
+
+        :raises ConfigError: there is no such ranking.
         :raises MemoryRootError: the root is missing or is no folder.
         :raises StoreError: the store cannot be opened; the message says what to do.
         """
+        if ranking not in ("default", "rrf"):
+            raise ConfigError(f"unknown ranking {ranking!r}: use default or rrf")
         memory_root = MemoryRoot(root)
         memory_root.require_folder()
-        opened = MemoryStore.open(default_store_path(memory_root.path) if store is None else Path(store))
-        return cls(memory_root, opened, StoreModels(opened, model), config)
+        opened = open_store(default_store_path(memory_root.path) if store is None else Path(store))
+        return cls(memory_root, opened, StoreModels(opened, model), config, ranking)
 
     def close(self) -> None:
         """Closes the store and lets go of the model. Closing twice is harmless."""
         self._models.close()
+        self._keeper.close()
         self._store.close()
         self._analyzer.close()
 
@@ -116,12 +134,23 @@ class MemoryEngine:
         :raises StoreError: the store cannot be written; it is as it was.
         """
         report = self._store.sync_root(self._root, self._analyzer)
-        return self._embedded(report, progress)
+        return self._completed(report, progress)
 
     def rebuild(self, *, progress: Progress | None = None) -> SyncReport:
-        """As `sync`, but takes every record in anew; vectors of texts that are still there are kept."""
-        report = self._store.replace(self._root.read(), self._analyzer)
-        return self._embedded(report, progress)
+        """As `sync`, but takes every record in anew; vectors of texts that are still there are kept.
+
+        A damaged store is moved aside and made anew; until that is done, turns are served by what is in
+        memory.
+
+        :raises StoreError: the store cannot be written, or a damaged one not replaced.
+        """
+        contents = self._root.read()
+        try:
+            self._store.verify()
+            report = self._store.replace(contents, self._analyzer)
+        except DamagedStoreError:
+            report = self._replace_store(contents)
+        return self._completed(report, progress)
 
     def use_model(self, model: str, *, progress: Progress | None = None) -> int:
         """Changes the store's model; how many texts were embedded. Until all are, the old model answers.
@@ -134,7 +163,9 @@ class MemoryEngine:
         :raises ModelError: the model cannot be loaded or run; the old one goes on answering.
         """
         self._store.sync_root(self._root, self._analyzer)
-        return self._models.use(model, progress)
+        embedded = self._models.use(model, progress)
+        self._keeper.save(self._models.queries.model_id, changed=True)
+        return embedded
 
     def build_retrieval_context(
         self,
@@ -193,7 +224,7 @@ class MemoryEngine:
         comparable = mode != "lexical" and snapshot.model_id in (None, queries.model_id)
         vector = queries.request(query, None).get() if comparable else None
         words = "" if mode == "semantic" else query
-        ranking = rank(snapshot, self._analyzer, words, vector, eligible, depth=k)
+        ranking = rank(snapshot, self._analyzer, words, vector, eligible, depth=k, rule=self._rule)
         return list(hits(snapshot, ranking, ranking.rows[:k].tolist()))
 
     def retrieve_batch(
@@ -236,10 +267,28 @@ class MemoryEngine:
             "vectors": self._store.vector_counts().get(model_id or "", 0),
             "changing_to": None if choice.wanted == choice.answering else choice.wanted,
             "to_embed": 0 if model_id is None else len(self._store.missing_vectors(model_id)),
+            "rebuilt": list(self._keeper.rebuilt),
         }
 
-    def _embedded(self, report: SyncReport, progress: Progress | None) -> SyncReport:
-        return msgspec.structs.replace(report, embedded=self._models.embed(progress))
+    def _completed(self, report: SyncReport, progress: Progress | None) -> SyncReport:
+        """The vectors that a sync leaves to be made, and the files for the next start."""
+        embedded = self._models.embed(progress)
+        changed = bool(report.added or report.changed or report.removed or embedded)
+        self._keeper.save(self._models.queries.model_id, changed=changed)
+        return msgspec.structs.replace(report, embedded=embedded)
+
+    def _replace_store(self, contents: RootContents) -> SyncReport:
+        path, old = self._store.path, self._keeper
+        old.freeze()
+        self._models.pause()
+        self._store.close()  # an open file cannot be replaced on Windows
+        try:
+            return rebuild(path, contents, self._analyzer)
+        finally:
+            self._store = MemoryStore.open(path)
+            self._keeper = SnapshotKeeper(self._store)
+            self._models.resume(self._store)
+            old.close()
 
     def _checked(self, vector: Vector) -> GivenVector:
         if getattr(vector, "dtype", None) != np.float32 or vector.ndim != 1 or not np.isfinite(vector).all():
@@ -252,6 +301,7 @@ class MemoryEngine:
             notes=self._root.notes(today),
             config=self._config or self._root.config(),
             analyzer=self._analyzer,
+            rule=self._rule,
         )
 
     def _fresh(self, *, wait_for_model: bool) -> Snapshot:
@@ -259,21 +309,7 @@ class MemoryEngine:
         queries = self._models.queries
         if wait_for_model and queries.model_id is None:
             queries.model()
-        model_id = queries.model_id
-        snapshot = self._snapshot
-        if snapshot is None:
-            with self._refreshing:
-                if self._snapshot is None:
-                    self._snapshot = load_snapshot(self._store, model_id)
-                return self._snapshot
-        if snapshot.version == self._store.version() and snapshot.model_id == model_id:
-            return snapshot
-        if self._refreshing.acquire(blocking=False):
-            try:
-                self._snapshot = refresh_snapshot(self._snapshot or snapshot, self._store, model_id)
-            finally:
-                self._refreshing.release()
-        return self._snapshot or snapshot
+        return self._keeper.current(queries.model_id)
 
 
 def build_retrieval_context(

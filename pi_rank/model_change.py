@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import warnings
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from pi_rank.embedding import load_embedder
 from pi_rank.embedding.queries import QueryEmbedder
 from pi_rank.embedding.registry import lasting_name
+from pi_rank.embedding.stored import EMBED_CHUNK, embed_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int], None]
 
-# Texts embedded between two writes to the store: what an interruption has to do again.
-EMBED_CHUNK = 256
-# The same in the background: as many as one core embeds at a time, so that the others are left to the turns.
+# Texts embedded at once in the background: as many as one core takes, so that turns have the others.
 BACKGROUND_CHUNK = 16
 # A process that only answers one prompt is gone by then, and has not loaded a second model for nothing.
 PATIENCE_SECONDS = 5.0
@@ -68,7 +66,7 @@ class StoreModels:
     def _change(self, wanted: str, embedder: Embedder, progress: Progress | None, chunk: int) -> int:
         done = 0
         while not self._stop.is_set():
-            done += embed_missing(self._store, embedder, progress, chunk=chunk, stop=self._stop)
+            done += embed_missing(self._store, embedder, progress, chunk_size=chunk, stop=self._stop)
             if self._store.hand_over(wanted, embedder.model_id):
                 if self._follows:
                     self._answer_with(wanted, embedder)
@@ -79,10 +77,18 @@ class StoreModels:
 
     def close(self) -> None:
         """Stops a change after its present chunk, which is not waited for when a slow endpoint holds it."""
+        self.pause()
+        self.queries.close()
+
+    def pause(self) -> None:
+        """As `close`, but the answering model stays: the store is about to be replaced."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(STOP_SECONDS)
-        self.queries.close()
+
+    def resume(self, store: MemoryStore) -> None:
+        """Goes on with the store's successor; the next `embed` takes up its choice."""
+        self._store, self._stop, self._thread = store, threading.Event(), None
 
     def _follow(self) -> str:
         """Takes up what another process chose or completed; the model that is wanted."""
@@ -104,27 +110,3 @@ class StoreModels:
         except Exception as error:  # a model of anybody's may raise anything; nobody waits for this thread
             if not self._stop.is_set():
                 warnings.warn(f"not changed to {wanted} yet: {error}", RuntimeWarning, stacklevel=2)
-
-
-def embed_missing(
-    store: MemoryStore,
-    embedder: Embedder,
-    progress: Progress | None = None,
-    *,
-    chunk: int = EMBED_CHUNK,
-    stop: threading.Event | None = None,
-) -> int:
-    """Embeds and stores the texts that lack a vector of this model, `chunk` by `chunk`; how many that were.
-
-    :param progress: called with (texts embedded, texts to embed) after each chunk.
-    :param stop: once set, no further chunk is begun.
-    """
-    missing = store.missing_vectors(embedder.model_id)
-    remaining, done = iter(missing), 0
-    while (part := list(islice(remaining, chunk))) and not (stop is not None and stop.is_set()):
-        matrix = embedder.embed_documents([text for _, text in part])
-        store.put_vectors(embedder.model_id, [text_hash for text_hash, _ in part], matrix)
-        done += len(part)
-        if progress is not None:
-            progress(done, len(missing))
-    return done

@@ -15,6 +15,7 @@ from pi_rank.results import SyncReport
 from pi_rank.store import MemoryStore
 from pi_rank.store_schema import DamagedStoreError, ForeignFileError
 from pi_rank.store_sync import Analyzer
+from pi_rank.store_vectors import unit_rows
 
 _SUFFIXES = ("", "-wal", "-shm")  # a SQLite file in WAL mode, and what belongs to it
 
@@ -68,10 +69,7 @@ def _keep_vectors(path: Path, store: MemoryStore) -> None:
         hashes = [text_hash for text_hash, blob in found.items() if len(blob) == length and length % 4 == 0]
         matrix = np.frombuffer(b"".join(found[text_hash] for text_hash in hashes), "<f4").astype(np.float32)
         matrix = matrix.reshape(len(hashes), -1) if hashes else matrix.reshape(0, 0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            sound = (
-                np.abs(np.linalg.norm(matrix, axis=1) - 1) < 1e-3
-            )  # embeddings have unit length; NaN fails too
+        sound = unit_rows(matrix)
         kept = [text_hash for text_hash, good in zip(hashes, sound, strict=True) if good]
         store.put_vectors(model_id, kept, matrix[sound])
 

@@ -14,15 +14,22 @@ SourceName = Literal["lexical", "semantic", "terms"]
 
 
 class RankSource(msgspec.Struct, frozen=True):
-    """One ranking that a hit came from: its 1-based rank there and what it added to the fused score."""
+    """One ranking that a hit came from: its 1-based rank there and what it added to the hit's score.
+
+    `rank` is None where the source scored the hit but did not list it among its own best.
+    """
 
     source: SourceName
-    rank: int
+    rank: int | None
     score: float
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """One ranked record. `score` is the fused score; equal scores are ordered by record id."""
+    """One ranked record. `score` is the sum of its sources' shares; equal scores are ordered by record id.
+
+    Scores compare within one answer only: where both sources answered they are `pi_rank.ranking.blend`'s;
+    else, and with `ranking="rrf"`, those of Reciprocal Rank Fusion.
+    """
 
     id: str
     score: float

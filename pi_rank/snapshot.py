@@ -2,13 +2,13 @@
 
 A row is a dense number in [0, n_rows). Rows are only ever appended: a changed record leaves its row dead and
 takes a new one, so that the next generation shares nearly everything with this one. When too many rows are
-dead, the next generation is built from nothing.
+dead, it is time to build from nothing again.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +16,8 @@ import numpy as np
 from pi_rank._core.negative_scope import PhraseAutomaton
 from pi_rank.columns import ACTIVE, TOMBSTONED, Codebooks, Columns, PlaceMasks, place_masks, read_columns
 from pi_rank.ranking.lexical import LexicalIndex
-from pi_rank.ranking.semantic import VectorIndex
 from pi_rank.records import MemoryRecord, decode_record
+from pi_rank.snapshot_vectors import extend_vectors
 from pi_rank.store import StoreVersion
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pi_rank.ranking.semantic import VectorIndex
     from pi_rank.store import MemoryStore, RowChanges
 
 # Past this share of dead rows a refresh costs more than it saves, in memory and in every scan.
@@ -32,16 +33,16 @@ MAX_DEAD_SHARE = 0.25
 MIN_DEAD_ROWS = 1024
 # A process serves few places at a time, a project and its folders; a place's masks cost 4 bytes a record.
 PLACES_KEPT = 16
-NO_VECTOR = -1
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """Everything that one turn reads. Arrays are indexed by row unless said otherwise.
 
-    `version`: what the store said of itself when this was read. `last_vector`: the newest vector in it.
+    `version`: what the store said of itself when this was read. `last_vector`: the newest vector taken in.
     `order`: int32, the live rows by record id. `tie_rank`: int32, a live row's place in `order`, by which
     equal scores are settled. `text_node`: int32, text code → vector node, -1 while the text is not embedded.
+    `node_text`: int32, vector node → text code.
     `hard_rules`: int32, rows that are hard rules wherever they are eligible, highest confidence first.
     """
 
@@ -60,6 +61,7 @@ class Snapshot:
     phrases: PhraseAutomaton
     vectors: VectorIndex | None
     text_node: npt.NDArray[np.int32]
+    node_text: npt.NDArray[np.int32]
     books: Codebooks
     _places: dict[tuple[str | None, frozenset[str]], PlaceMasks] = field(default_factory=dict, repr=False)
 
@@ -67,6 +69,12 @@ class Snapshot:
     def live_count(self) -> int:
         """How many records there are, of every status."""
         return len(self.order)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many rows are dead that a snapshot from nothing is due."""
+        dead = len(self.ids) - self.live_count
+        return dead > MIN_DEAD_ROWS and dead > MAX_DEAD_SHARE * len(self.ids)
 
     @property
     def active(self) -> npt.NDArray[np.bool_]:
@@ -97,26 +105,49 @@ class Snapshot:
 def load_snapshot(store: MemoryStore, model_id: str | None) -> Snapshot:
     """The store's present generation, built from nothing. `model_id` None: without vectors."""
     version = store.version()
-    return _extend(_nothing(), store.rows(), store, model_id, version)
+    return _extend(_nothing(model_id), store.rows(), store, version)
 
 
 def refresh_snapshot(snapshot: Snapshot, store: MemoryStore, model_id: str | None) -> Snapshot:
     """The store's present generation, built from an earlier one, which stays as it is."""
-    dead = len(snapshot.ids) - snapshot.live_count
-    crowded = dead > MIN_DEAD_ROWS and dead > MAX_DEAD_SHARE * len(snapshot.ids)
-    if crowded or model_id != snapshot.model_id:
-        return load_snapshot(store, model_id)
     version = store.version()
     changes = store.rows(since=snapshot.version.generation)
-    return _extend(_nothing() if changes.complete else snapshot, changes, store, model_id, version)
+    if changes.complete:
+        return _extend(_nothing(model_id), changes, store, version)
+    if model_id != snapshot.model_id:
+        snapshot = without_vectors(snapshot, model_id)
+    if changes.added or changes.removed:
+        return _extend(snapshot, changes, store, version)
+    return replace(snapshot, version=version, **extend_vectors(snapshot, store, snapshot.columns))
 
 
-def _nothing() -> Snapshot:
+def without_vectors(snapshot: Snapshot, model_id: str | None) -> Snapshot:
+    """The same records, ready to take in the vectors of a model."""
     none = np.empty(0, np.int32)
-    columns, _ = read_columns([], books := Codebooks.empty())
+    return replace(snapshot, model_id=model_id, last_vector=0, vectors=None, text_node=none, node_text=none)
+
+
+def tie_ranks(order: npt.NDArray[np.int32], n_rows: int) -> npt.NDArray[np.int32]:
+    """Each row's place in `order`, int32[n_rows]; 0 for rows that are not in it."""
+    ranks = np.zeros(n_rows, np.int32)
+    ranks[order] = np.arange(len(order), dtype=np.int32)
+    return ranks
+
+
+def hard_rules(
+    columns: Columns, live: npt.NDArray[np.bool_], tie_rank: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32]:
+    """The live rows that are hard rules, highest confidence first."""
+    rows = np.flatnonzero(live & columns.hard_rule)
+    return rows[np.lexsort((tie_rank[rows], -columns.confidence[rows]))].astype(np.int32)
+
+
+def _nothing(model_id: str | None) -> Snapshot:
+    none = np.empty(0, np.int32)
+    columns, _ = read_columns([], books := Codebooks.of())
     return Snapshot(
         version=StoreVersion(0, 0),
-        model_id=None,
+        model_id=model_id,
         last_vector=0,
         rowids=np.empty(0, np.int64),
         ids=[],
@@ -130,13 +161,12 @@ def _nothing() -> Snapshot:
         phrases=PhraseAutomaton.build([]),
         vectors=None,
         text_node=none,
+        node_text=none,
         books=books,
     )
 
 
-def _extend(
-    old: Snapshot, changes: RowChanges, store: MemoryStore, model_id: str | None, version: StoreVersion
-) -> Snapshot:
+def _extend(old: Snapshot, changes: RowChanges, store: MemoryStore, version: StoreVersion) -> Snapshot:
     fresh, phrases = read_columns(changes.added, old.books)
     columns = old.columns.followed_by(fresh)
     terms = [row.terms for row in changes.added]
@@ -145,13 +175,10 @@ def _extend(
     live = np.concatenate([old.live, np.ones(len(changes.added), np.bool_)])
     live[removed] = False
     order = _merge_order(old.order, ids, live, first_new=len(old.ids))
-    tie_rank = np.zeros(len(ids), np.int32)
-    tie_rank[order] = np.arange(len(order), dtype=np.int32)
-    vectors, text_node, last_vector = _extend_vectors(old, store, model_id, columns)
+    tie_rank = tie_ranks(order, len(ids))
     return Snapshot(
         version=version._replace(generation=changes.generation),
-        model_id=model_id,
-        last_vector=last_vector,
+        model_id=old.model_id,
         rowids=np.concatenate([old.rowids, np.array([row.rowid for row in changes.added], np.int64)]),
         ids=ids,
         payloads=old.payloads + [row.payload for row in changes.added],
@@ -159,12 +186,11 @@ def _extend(
         live=live,
         order=order,
         tie_rank=tie_rank,
-        hard_rules=_by_confidence(np.flatnonzero(live & columns.hard_rule), columns, tie_rank),
+        hard_rules=hard_rules(columns, live, tie_rank),
         lexical=old.lexical.updated(removed, terms) if old.ids else LexicalIndex.build(terms),
         phrases=old.phrases.updated(removed, phrases) if old.ids else PhraseAutomaton.build(phrases),
-        vectors=vectors,
-        text_node=text_node,
         books=old.books,
+        **extend_vectors(old, store, columns),
     )
 
 
@@ -183,29 +209,3 @@ def _merge_order(
         return np.array(sorted(kept.tolist() + new, key=ids.__getitem__), np.int32)
     places = [bisect_left(kept, ids[row], key=ids.__getitem__) for row in new]
     return np.insert(kept, places, new).astype(np.int32)
-
-
-def _by_confidence(
-    rows: npt.NDArray[np.intp], columns: Columns, tie_rank: npt.NDArray[np.int32]
-) -> npt.NDArray[np.int32]:
-    return rows[np.lexsort((tie_rank[rows], -columns.confidence[rows]))].astype(np.int32)
-
-
-def _extend_vectors(
-    old: Snapshot, store: MemoryStore, model_id: str | None, columns: Columns
-) -> tuple[VectorIndex | None, npt.NDArray[np.int32], int]:
-    if model_id is None:
-        return None, old.text_node, 0
-    new = store.vectors(model_id, after=old.last_vector)
-    nodes_before = 0 if old.vectors is None else old.vectors.count
-    codes = [old.books.texts.add(text) for text in new.text_hashes]
-    text_node = np.full(len(old.books.texts), NO_VECTOR, np.int32)
-    text_node[: len(old.text_node)] = old.text_node
-    text_node[codes] = np.arange(nodes_before, nodes_before + len(codes), dtype=np.int32)
-    row_node = text_node[columns.text]
-    if old.vectors is not None:
-        # Of no vectors at all the store does not know the dimension.
-        matrix = new.matrix if codes else np.empty((0, old.vectors.dimension), np.float32)
-        return old.vectors.updated(matrix, row_node), text_node, new.last
-    index = VectorIndex.build(new.matrix, row_node) if codes else None
-    return index, text_node, new.last

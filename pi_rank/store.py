@@ -6,6 +6,7 @@ import hashlib
 import os
 import sqlite3
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -220,6 +221,13 @@ class MemoryStore:
         with self._reading() as connection:
             return read_missing(connection, model_id)
 
+    def record_of(self, text_hash: bytes) -> str:
+        """The id of a record with that text, for messages; empty where it is no longer there."""
+        with self._reading() as connection:
+            query = "SELECT id FROM records WHERE text_hash = ? ORDER BY rowid LIMIT 1"
+            found = connection.execute(query, (text_hash,)).fetchone()
+            return str(found[0]) if found else ""
+
     def put_vectors(self, model_id: str, text_hashes: Sequence[bytes], matrix: NDArray[np.float32]) -> None:
         """Store a model's vectors, float32[n, dimension], in chunks that each are safe once written.
 
@@ -292,6 +300,21 @@ _NEW_ROWS = f"{_COLUMNS} INDEXED BY records_by_generation WHERE generation > ? O
 _REMOVED_ROWS = (
     "SELECT rowid FROM removed INDEXED BY removed_by_generation WHERE generation > ? ORDER BY rowid"
 )
+
+
+def open_store(path: Path) -> MemoryStore:
+    """The store, to be written to where that is allowed, else to be read only, with a warning.
+
+    :raises StoreError: as `MemoryStore.open`.
+    """
+    try:
+        return MemoryStore.open(path)
+    except StoreError as error:
+        if not path.is_file() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+            raise
+        store = MemoryStore.open(path, read_only=True)
+        warnings.warn(f"{error}. It is read as it is; sync will fail", RuntimeWarning, stacklevel=3)
+        return store
 
 
 def default_store_path(root: Path) -> Path:

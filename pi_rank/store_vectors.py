@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_NEW = "SELECT seq, text_hash, vector FROM vectors WHERE model_id = ? AND seq > ? ORDER BY seq"
+# The plus keeps SQLite from the model's index, by which it would visit and sort all vectors to find a new one.
+_NEW = "SELECT seq, text_hash, vector FROM vectors WHERE +model_id = ? AND seq > ? ORDER BY seq"
 _DIMENSION = "SELECT length(vector) / 4 FROM vectors WHERE model_id = ? LIMIT 1"
 _MISSING = """
     SELECT text_hash, payload, min(rowid) AS first FROM records
@@ -73,6 +74,17 @@ def checked_rows(
         raise VectorError(f"{model_id} has {known[0]} dimensions in this store, got {matrix.shape[1]}")
     blobs = [row.tobytes() for row in matrix.astype("<f4", copy=False)]
     return [(model_id, *pair) for pair in zip(text_hashes, blobs, strict=True)]
+
+
+def unit_rows(matrix: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Which rows have unit length, as every embedding has: bool[n]. Values that are not finite have not."""
+    import numpy as np
+
+    from pi_rank._core.vectors import NORM_TOLERANCE
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        unit: NDArray[np.bool_] = np.abs(np.linalg.norm(matrix, axis=1) - 1) < NORM_TOLERANCE
+    return unit
 
 
 def write_vectors(connection: sqlite3.Connection, rows: Sequence[tuple[str, bytes, bytes]]) -> None:

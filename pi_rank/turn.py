@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pi_rank.embedding.queries import QueryVector
     from pi_rank.notes import Notes, SessionSummary
     from pi_rank.ranking.analysis import FtsAnalyzer
+    from pi_rank.ranking.hybrid import RankingRule
     from pi_rank.records import MemoryRecord
     from pi_rank.root_config import RootConfig
     from pi_rank.snapshot import Snapshot
@@ -39,6 +40,7 @@ class Memory(NamedTuple):
     notes: Notes
     config: RootConfig
     analyzer: FtsAnalyzer
+    rule: RankingRule
 
 
 class Request(NamedTuple):
@@ -88,7 +90,7 @@ def _scoped(memory: Memory, request: Request, allowed: Eligibility, watch: Stopw
     vector = request.query_vector.get()
     watch.lap("embedding")
     max_records, max_l1, max_l2 = memory.config.budgets(request.max_records)
-    ranking = rank(snapshot, memory.analyzer, prompt, vector, allowed.eligible)
+    ranking = rank(snapshot, memory.analyzer, prompt, vector, allowed.eligible, rule=memory.rule)
     watch.lap("ranking")
     rule_rows = _hard_rules(snapshot, allowed)
     rules = [snapshot.record(row) for row in rule_rows]

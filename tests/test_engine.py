@@ -72,7 +72,7 @@ def test_a_turn_says_what_was_chosen_and_how_long_it_took(tmp_path):
     assert result.mode == "hybrid"
     assert ids(result.selected)[0] == "mem_deploy"
     assert {source.source for source in result.selected[0].sources} == {"lexical", "semantic"}
-    assert result.selected[0].score == pytest.approx(0.45 / 61 + 0.55 / 61)
+    assert result.selected[0].score == sum(source.score for source in result.selected[0].sources)
     assert "- mem_deploy [L2, conf 0.90] Deploy only on Tuesday mornings" in result.markdown
     assert list(result.timings)[-1] == "total"
     assert result.stats["records"] == result.stats["eligible"] == 3

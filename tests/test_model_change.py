@@ -14,6 +14,7 @@ import pytest
 from benchmarks.hashing_embedder import HashingEmbedder
 from pi_rank import MemoryEngine, ModelError, SessionContext, model_change
 from pi_rank.embedding.registry import find_card
+from pi_rank.embedding.stored import EMBED_CHUNK
 from pi_rank.store import MemoryStore
 from tests.embedding.endpoint import DIMENSION, send, serving, write_card
 from tests.memory import write_root
@@ -106,7 +107,7 @@ def test_while_new_vectors_are_incomplete_the_old_model_answers(memory, old, new
             assert [hit.id for hit in found] == expected
             assert reader.status()["changing_to"] == new
         reader.close()
-        assert counts(engine) == {model_id(old): 600, model_id(new): model_change.EMBED_CHUNK}
+        assert counts(engine) == {model_id(old): 600, model_id(new): EMBED_CHUNK}
 
 
 def test_texts_that_come_meanwhile_are_embedded_by_the_old_model(memory, old, new):
@@ -228,7 +229,7 @@ def test_a_killed_change_goes_on_where_it_stopped(memory, old, new, endpoint):
         assert f"{count} vectors of {model_id(new)} answer now" in out
         # Of each kill no more than the chunk under way is done again.
         done = endpoint.texts - before
-        assert count <= done <= count + kills * model_change.EMBED_CHUNK + 10
+        assert count <= done <= count + kills * EMBED_CHUNK + 10
         assert counts(engine) == {model_id(new): count}
 
 

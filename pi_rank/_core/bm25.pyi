@@ -31,6 +31,11 @@ def search(
     The caller makes sure that `eligible` and `tie_rank` have an entry for every row.
     """
 
+def score_rows(
+    segments: tuple[Segment, ...], terms: tuple[str, ...], live_rows: int, rows: NDArray[np.int32]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """For each of the ascending `rows`: its score, to the last bit that of `search`; its share of all idf."""
+
 def shared_content(
     segments: tuple[Segment, ...], terms: tuple[str, ...], rows: NDArray[np.int32]
 ) -> NDArray[np.int32]:

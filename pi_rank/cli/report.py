@@ -49,7 +49,7 @@ def print_selected(result: RetrievalContext) -> None:
 
 def sources(hit: Hit) -> str:
     """Where a hit was found: "lexical #3 + semantic #1"."""
-    return " + ".join(f"{found.source} #{found.rank}" for found in hit.sources) or "-"
+    return " + ".join(f"{found.source} #{found.rank or '–'}" for found in hit.sources) or "-"
 
 
 def print_left_out(result: RetrievalContext) -> None:

@@ -1,9 +1,10 @@
-"""Candidates of one query: lexical hits and vector hits, fused, with the mode that was possible."""
+"""Candidates of one query: lexical hits and vector hits, ranked together, with the mode that was possible."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from pi_rank.ranking.blend import blend
 from pi_rank.ranking.fusion import LEXICAL_WEIGHT, SEMANTIC_WEIGHT, provenance, weighted_rrf
 from pi_rank.ranking.terms import matching_terms
 from pi_rank.results import Hit, RankSource
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from pi_rank.snapshot import Snapshot
 
     Rows = npt.NDArray[np.int32]
+    Scores = npt.NDArray[np.float64]
+
+# "default" is blend.py's order; "rrf" is the published Weighted Reciprocal Rank Fusion and nothing else.
+RankingRule = Literal["default", "rrf"]
 
 # Hits that each source hands to the fusion. The published fusion figures were measured at this depth.
 DEPTH = 100
@@ -31,13 +36,18 @@ class RankedList(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """Fused rows, best first, with what they were fused from. `strategy` says how vectors were searched."""
+    """Rows, best first, with what they were ranked by. `strategy` says how vectors were searched.
+
+    `shares`: for each list, float64 by place in `rows`, what its source adds to the score there; None where
+    the ranks in the lists make the score.
+    """
 
     rows: Rows
-    scores: npt.NDArray[np.float64]
+    scores: Scores
     mode: Mode
     lists: tuple[RankedList, ...]
     strategy: str | None
+    shares: tuple[Scores, ...] | None = None
 
 
 def rank(
@@ -48,22 +58,37 @@ def rank(
     eligible: npt.NDArray[np.uint8],
     *,
     depth: int = DEPTH,
+    rule: RankingRule = "default",
 ) -> Ranking:
-    """The eligible rows that a query's sources find, fused.
+    """The eligible rows that a query's sources find, in one order. One source alone keeps its own.
 
     :param query: the words for the lexical half; empty text leaves that half out.
     :param query_vector: float32[dimension], unit length; None leaves the semantic half out.
     :param eligible: uint8[n_rows], 1 where a row may be returned.
-    :param depth: hits asked of each source.
+    :param depth: hits asked of each source, DEPTH at least.
     """
-    lists = []
-    strategy = None
-    if query:
-        lists.append(_lexical(snapshot, analyzer, query, eligible, depth))
-    if query_vector is not None and snapshot.vectors is not None:
-        hits = snapshot.vectors.search(query_vector, depth, eligible=eligible, tie_rank=snapshot.tie_rank)
-        lists.append(RankedList("semantic", hits.rows, SEMANTIC_WEIGHT))
-        strategy = hits.strategy
+    depth = max(depth, DEPTH)
+    words, terms = _lexical(snapshot, analyzer, query, eligible, depth)
+    if query_vector is None or snapshot.vectors is None:
+        return _fused(snapshot, (words,), depth, None)
+    hits = snapshot.vectors.search(query_vector, depth, eligible=eligible, tie_rank=snapshot.tie_rank)
+    lists = (words, RankedList("semantic", hits.rows, SEMANTIC_WEIGHT))
+    if rule == "rrf" or not (len(words.rows) and len(hits.rows)):
+        return _fused(snapshot, lists, depth, hits.strategy)
+    found = blend(
+        snapshot.lexical,
+        terms,
+        words.rows,
+        snapshot.vectors,
+        query_vector,
+        hits,
+        tie_rank=snapshot.tie_rank,
+    )
+    shares = (found.lexical, found.semantic)
+    return Ranking(found.rows, found.scores, "hybrid", lists, hits.strategy, shares)
+
+
+def _fused(snapshot: Snapshot, lists: tuple[RankedList, ...], depth: int, strategy: str | None) -> Ranking:
     found = tuple(ranked for ranked in lists if len(ranked.rows))
     rows, scores = weighted_rrf(
         [ranked.rows for ranked in found],
@@ -76,14 +101,15 @@ def rank(
 
 def _lexical(
     snapshot: Snapshot, analyzer: FtsAnalyzer, query: str, eligible: npt.NDArray[np.uint8], depth: int
-) -> RankedList:
+) -> tuple[RankedList, tuple[str, ...]]:
+    """The lexical hits and the stems that found them."""
     terms = analyzer.query_terms(query)
     rows, _ = snapshot.lexical.search(terms, depth, eligible=eligible, tie_rank=snapshot.tie_rank)
-    if len(rows):
-        return RankedList("lexical", rows, LEXICAL_WEIGHT)
+    if len(rows) or not query:
+        return RankedList("lexical", rows, LEXICAL_WEIGHT), terms
     terms = matching_terms(query, snapshot.lexical)
     rows, _ = snapshot.lexical.search(terms, depth, eligible=eligible, tie_rank=snapshot.tie_rank)
-    return RankedList("terms", rows, LEXICAL_WEIGHT)
+    return RankedList("terms", rows, LEXICAL_WEIGHT), terms
 
 
 def _mode(lists: tuple[RankedList, ...]) -> Mode:
@@ -94,16 +120,31 @@ def _mode(lists: tuple[RankedList, ...]) -> Mode:
 
 def hits(snapshot: Snapshot, ranking: Ranking, rows: list[int]) -> tuple[Hit, ...]:
     """The given rows of a ranking as hits with their records and sources."""
-    score_of = dict(zip(ranking.rows.tolist(), ranking.scores.tolist(), strict=True))
-    lists, weights = [ranked.rows for ranked in ranking.lists], [ranked.weight for ranked in ranking.lists]
-    return tuple(
-        Hit(
-            id=snapshot.ids[row],
-            score=score_of[row],
-            record=snapshot.record(row),
-            sources=tuple(
-                RankSource(ranking.lists[number].source, rank, share) for number, rank, share in parts
-            ),
-        )
-        for row, parts in zip(rows, provenance(rows, lists, weights), strict=True)
+    place_of = dict(zip(ranking.rows.tolist(), range(len(ranking.rows)), strict=True))
+    places = [place_of[row] for row in rows]
+    sources = (
+        _sources_of_ranks(ranking, rows) if ranking.shares is None else _sources_of_shares(ranking, places)
     )
+    return tuple(
+        Hit(snapshot.ids[row], float(ranking.scores[place]), snapshot.record(row), found)
+        for row, place, found in zip(rows, places, sources, strict=True)
+    )
+
+
+def _sources_of_ranks(ranking: Ranking, rows: list[int]) -> list[tuple[RankSource, ...]]:
+    lists, weights = [ranked.rows for ranked in ranking.lists], [ranked.weight for ranked in ranking.lists]
+    return [
+        tuple(RankSource(ranking.lists[number].source, rank, share) for number, rank, share in parts)
+        for parts in provenance(rows, lists, weights)
+    ]
+
+
+def _sources_of_shares(ranking: Ranking, places: list[int]) -> list[tuple[RankSource, ...]]:
+    assert ranking.shares is not None
+    columns = []
+    for ranked, shares in zip(ranking.lists, ranking.shares, strict=True):
+        ranks = dict(zip(ranked.rows.tolist(), range(1, len(ranked.rows) + 1), strict=True))
+        found = zip(ranking.rows[places].tolist(), shares[places].tolist(), strict=True)
+        columns.append([RankSource(ranked.source, ranks.get(row), share) for row, share in found])
+    # A row without any of the words has nothing of the lexical source.
+    return [tuple(part for part in parts if part.rank or part.score) for parts in zip(*columns, strict=True)]

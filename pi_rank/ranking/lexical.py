@@ -9,23 +9,19 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pi_rank._core import bm25, postings
-from pi_rank.ranking.array_file import CacheMismatch, read_arrays, write_arrays
 from pi_rank.ranking.arrays import require_array
-
-__all__ = ["CacheMismatch", "LexicalIndex"]
 
 # FTS5's parameters (https://www.sqlite.org/fts5.html#the_bm25_function).
 K1 = 1.2
 B = 0.75
 
-_CACHE_KIND = "lexical 1"  # the number goes up when postings.FIELDS or what they mean changes
+ARRAYS_VERSION = 1  # goes up when postings.FIELDS or what they mean changes
 # The delta is copied at each update: small enough for a write to take about a millisecond, large enough for
 # the whole to be copied seldom.
 DELTA_ROWS = 1024
@@ -37,14 +33,14 @@ Arrays = dict[str, NDArray[Any]]
 class LexicalIndex:
     """Postings of all rows, dead ones included, with statistics over the live ones.
 
-    Made by `build`, `updated` or `load`. Nothing in it changes: it can be searched from any thread while
-    its successor is made.
+    Made by `build`, `updated` or `from_arrays`. Nothing in it changes: it can be searched from any thread
+    while its successor is made.
     """
 
     def __init__(
         self, segments: Sequence[Arrays], frequencies: Sequence[NDArray[np.int32]], live: NDArray[np.uint8]
     ) -> None:
-        """Use `build`, `updated` or `load`.
+        """Use `build`, `updated` or `from_arrays`.
 
         :param segments: the arrays of adjacent segments, from row 0 on (_core.postings.FIELDS).
         :param frequencies: for each segment int32[terms], the live rows that have the term.
@@ -140,6 +136,23 @@ class LexicalIndex:
         k = min(k, self.n_rows)
         return bm25.search(self._scorers, tuple(terms), self._n_live, k, eligible, tie_rank)
 
+    def score_rows(
+        self, terms: Sequence[str], rows: NDArray[np.int32]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Two scores of each given row for the stems `terms`: (float64[m] BM25, float64[m] coverage 0 to 1).
+
+        BM25 is that of `search` to the last bit, 0 for a row without any of the terms. Coverage is the row's
+        share of the query's idf: 1 for a row that has every term, however often and however long it is.
+
+        :param rows: int32[m], ascending, each in [0, n_rows).
+        :raises TypeError: an array of another type.
+        :raises ValueError: rows that do not ascend, or are not there.
+        """
+        require_array("rows", rows, np.int32)
+        if rows.size and (rows[0] < 0 or rows[-1] >= self.n_rows or (rows[1:] < rows[:-1]).any()):
+            raise ValueError(f"rows must ascend, from 0 to at most {self.n_rows - 1}")
+        return bm25.score_rows(self._scorers, tuple(terms), self._n_live, rows)
+
     def vocabulary(self) -> str:
         """Every term, one a line, those of dead rows included. Made at the first call and kept."""
         if self._vocabulary is None:
@@ -170,25 +183,23 @@ class LexicalIndex:
         order = np.lexsort((ties[rows], -ratios))
         return rows[order], ratios[order]
 
-    def save(self, path: Path, key: str) -> None:
-        """Write a cache file for `load`; a reader sees the old file or the whole new one.
-
-        :param key: what the contents depend on, such as store id and generation.
-        :raises OSError: the file cannot be written; the old one is untouched.
-        """
+    def arrays(self) -> Arrays:
+        """The index as named arrays, for a cache file; `from_arrays` makes the same index of them."""
         segment = self._segments[0]
         for delta in self._segments[1:]:
             segment = postings.merge(segment, delta)
-        frequencies = postings.live_frequencies(segment, self._live)
-        write_arrays(path, _CACHE_KIND, key, {**segment, "frequencies": frequencies, "live": self._live})
+        return {
+            **segment,
+            "frequencies": postings.live_frequencies(segment, self._live),
+            "live": self._live,
+        }
 
     @classmethod
-    def load(cls, path: Path, key: str) -> LexicalIndex:
-        """The index that `save` wrote under the same key, memory-mapped.
+    def from_arrays(cls, arrays: Arrays) -> LexicalIndex:
+        """The index whose `arrays` these are, which it keeps: they may be mapped from a file.
 
-        :raises CacheMismatch: there is none, or it is damaged, stale or of another version; build it again.
+        Nothing is checked: what comes from a file is proved by a checksum, and by ARRAYS_VERSION.
         """
-        arrays = read_arrays(path, _CACHE_KIND, key)
         segment = {name: arrays[name] for name in postings.FIELDS}
         return cls([segment], [arrays["frequencies"]], arrays["live"])
 

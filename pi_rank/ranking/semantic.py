@@ -157,6 +157,22 @@ class VectorIndex:
                 return hits
         return VectorHits(*self._table.search(query, k, tie_rank=tie_rank, eligible=eligible), "exact")
 
+    def products(self, queries: Floats, rows: Ints) -> npt.NDArray[np.float64]:
+        """Inner products of `queries` (float32[q, d], of any length) with those of `rows`: float64[q, m].
+
+        A query's are the cosines that `search` gives, to the last bit; NaN where a row has no vector.
+
+        :raises VectorError: wrong dtype, shape or dimension, or a row that is not there.
+        """
+        return self._table.products(queries, rows)
+
+    def mean(self, rows: Ints) -> Floats:
+        """The mean of the vectors of `rows`, float32[d].
+
+        :raises VectorError: no row, a row that is not there, or one without a vector.
+        """
+        return self._table.mean(rows)
+
     def search_batch(
         self,
         queries: Floats,

@@ -110,7 +110,7 @@ def test_without_retry_after_the_pause_doubles_and_ends(endpoint, load, waits):
 
 def test_a_wait_of_an_hour_is_an_error(endpoint, load, waits):
     endpoint.answers = [status(429, Retry_After="3600")]
-    with pytest.raises(ModelError, match="status 429.*it asks to wait 3,600 seconds"):
+    with pytest.raises(ModelError, match=r"status 429.*it asks to wait 3,600 seconds"):
         load().embed_documents(["tabs"])
     assert waits == []
 

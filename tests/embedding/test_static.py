@@ -136,7 +136,7 @@ def test_a_text_without_tokens_has_a_vector(card):
 
 
 def test_a_query_costs_a_tenth_of_the_transformers(card, default):
-    """The tiny table against the default model: the sum of 16 or of 256 numbers a token costs the same here."""
+    """The tiny table against the default model: what a query costs is the tokenizer, not the sum."""
     static = load_embedder(str(card))
     queries = [" ".join(WORDS[i % 64] for i in range(n, n + 12)) for n in range(64)]
 

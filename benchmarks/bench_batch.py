@@ -1,0 +1,23 @@
+"""How many turns a second, one by one and as a batch, with and without the embedding?"""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.batches import memory_with_known_vectors, memory_with_model, rates
+from benchmarks.common import SIZES
+
+TURNS = 256
+EMBEDDED_TURNS = 64
+
+
+@pytest.mark.parametrize("size", SIZES)
+def bench_known_vectors(record, size):
+    with memory_with_known_vectors(size) as memory:
+        record("batch", rates(memory, size, turns=TURNS)._asdict(), embedding="given")
+
+
+@pytest.mark.parametrize("size", SIZES[:2])
+def bench_model(record, size):
+    with memory_with_model(size) as memory:
+        record("batch", rates(memory, size, turns=EMBEDDED_TURNS)._asdict(), embedding="MiniLM-L6 int8")

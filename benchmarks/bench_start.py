@@ -1,0 +1,119 @@
+"""What does memory cost before the first turn: starting cold, syncing, taking in one change, and bytes?"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchmarks.common import SIZES, TODAY, memory_root
+from benchmarks.hashing_embedder import HashingEmbedder
+from pi_rank import MemoryEngine, SessionContext
+from pi_rank.snapshot import refresh_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+REPEATS = 3
+CHANGES = 5
+
+# One process: import, open, first turn (the snapshot is built in it), second turn, and resident memory.
+FIRST_TURN = """
+import json, sys, time
+start = time.perf_counter()
+import psutil
+from pi_rank import MemoryEngine, SessionContext
+imported = time.perf_counter()
+process = psutil.Process()
+before = process.memory_info().rss
+turn = SessionContext(latest_user_message="how do we run the tests before a release")
+with MemoryEngine.open(sys.argv[1], store=sys.argv[2], model=None) as engine:
+    opened = time.perf_counter()
+    engine.build_retrieval_context(turn)
+    first = time.perf_counter()
+    engine.build_retrieval_context(turn)
+    second = time.perf_counter()
+    spans = {"import_ms": imported - start, "open_ms": opened - imported, "first_turn_ms": first - opened,
+             "second_turn_ms": second - first}
+    print(json.dumps({name: span * 1000 for name, span in spans.items()} |
+                     {"resident_mb": (process.memory_info().rss - before) / 1e6}))
+"""
+
+
+@pytest.fixture
+def store(size: int, tmp_path: Path) -> Path:
+    """The memory of `size` records in a store of its own, without vectors."""
+    path = tmp_path / "store.sqlite3"
+    with MemoryEngine.open(memory_root(size), store=path, model=None) as engine:
+        engine.sync()
+    return path
+
+
+@pytest.mark.parametrize("size", SIZES)
+def bench_cold_start(record, store, size):
+    runs = [_first_turn(memory_root(size), store) for _ in range(REPEATS)]
+    best = {name: round(min(run[name] for run in runs), 2) for name in runs[0]}
+    record("start", best | {"store_mb": round(store.stat().st_size / 1e6, 1)})
+
+
+def _first_turn(root: Path, store: Path) -> dict[str, float]:
+    start = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_TURN, str(root), str(store)],
+        check=True,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    said: dict[str, float] = json.loads(done.stdout)
+    return said | {"process_ms": (time.perf_counter() - start) * 1000}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def bench_sync(record, size, tmp_path):
+    """A first sync, one with nothing changed, and one changed record: its sync and the snapshot's refresh."""
+    root = tmp_path / "root"
+    shutil.copytree(memory_root(size), root)
+    with MemoryEngine.open(root, store=tmp_path / "store.sqlite3", model=HashingEmbedder()) as engine:
+        first = _milliseconds(engine.sync)
+        engine.search("loads the snapshot", k=1)
+        unchanged = min(_milliseconds(engine.sync) for _ in range(REPEATS))
+        changes = [_one_change(engine, root, number) for number in range(CHANGES)]
+        record(
+            "sync",
+            {
+                "first_ms": first,
+                "unchanged_ms": unchanged,
+                "changed_ms": min(sync for sync, _ in changes),
+                "refresh_ms": min(refresh for _, refresh in changes),
+            },
+        )
+        turn = SessionContext(latest_user_message="was the last change taken in")
+        assert engine.build_retrieval_context(turn, today=TODAY).stats["generation"] == 1 + CHANGES
+
+
+def _one_change(engine: MemoryEngine, root: Path, number: int) -> tuple[float, float]:
+    """Milliseconds for (the sync, the snapshot's refresh) after the last record has got another statement."""
+    path = root / "memory" / "L2.playbooks.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    changed = json.loads(lines[-1]) | {"statement": f"the change number {number}", "status": "active"}
+    path.write_text("\n".join([*lines[:-1], json.dumps(changed)]) + "\n", encoding="utf-8")
+    sync = _milliseconds(engine.sync)
+    snapshot: Any = engine._snapshot
+    refresh = min(
+        _milliseconds(lambda: refresh_snapshot(snapshot, engine._store, snapshot.model_id))
+        for _ in range(REPEATS)
+    )
+    engine.search("takes the change in", k=1)
+    return sync, refresh
+
+
+def _milliseconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return round((time.perf_counter() - start) * 1000, 2)

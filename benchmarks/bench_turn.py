@@ -1,0 +1,21 @@
+"""How long does a whole turn take, by records, length of the prompt and eligible share? The vector is given."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.common import PROMPT_WORDS, SHARES, SIZES, TODAY, turns
+
+PROMPTS = 60
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("words", PROMPT_WORDS)
+@pytest.mark.parametrize("size", SIZES)
+def bench_turn(over, memories, size, words, share):
+    engine = memories.engine(size)
+
+    def turn(each):
+        return engine.build_retrieval_context(each.context, today=TODAY, query_vector=each.vector)
+
+    over(turn, turns(size, PROMPTS, words, share), question="turn")

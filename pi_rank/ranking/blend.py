@@ -1,0 +1,116 @@
+"""The default order of the candidates: cosine and BM25 on one scale, read against the query's own hits.
+
+    score     = semantic + lexical
+    semantic  = cos(q, d) − ½ c·d + ½ f·d    c: mean vector of the semantic hits, f: of the two best rows
+    lexical   = ½ w · (BM25(d) / max BM25 + coverage(d)) / 2
+    w         = mean cosine of the semantic hits 10 to 50 / cosine of the best one
+
+The semantic half is Rocchio's relevance feedback ("Relevance feedback in information retrieval", 1971), with
+the two best rows in the place of documents that a user calls relevant. docs/ranking.md has the reason of each
+part, the measurements, and what was tried and left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from pi_rank.ranking.lexical import LexicalIndex
+    from pi_rank.ranking.semantic import VectorHits, VectorIndex
+
+    Rows = NDArray[np.int32]
+    Scores = NDArray[np.float64]
+
+# What all semantic hits have in common does not tell them apart: half of it is taken away.
+CENTRING = 0.5
+# What is near to the best rows is likely to be relevant too. Two: one may be wrong, a third often is.
+FEEDBACK = 0.5
+FEEDBACK_ROWS = 2
+# The lexical part lies between 0 and 1; the cosines of hits differ by half of that.
+LEXICAL = 0.5
+# Semantic hits that are near misses: past those that can be relevant, before those that have nothing to say.
+BACKGROUND = slice(9, 50)
+# Hits whose mean is the centre, however many were asked for.
+CENTRE_HITS = 100
+
+
+class Blend(NamedTuple):
+    """Rows best first, and what each half adds to their scores."""
+
+    rows: Rows
+    scores: Scores
+    lexical: Scores
+    semantic: Scores
+
+
+def blend(
+    lexical: LexicalIndex,
+    terms: Sequence[str],
+    lexical_rows: Rows,
+    vectors: VectorIndex,
+    query_vector: NDArray[np.float32],
+    hits: VectorHits,
+    *,
+    tie_rank: Rows,
+) -> Blend:
+    """The rows that either source found, by the sum of both scores; each row is scored by both sources.
+
+    :param terms: the stems that `lexical_rows` were found with.
+    :param lexical_rows: int32[m], the lexical hits.
+    :param query_vector: float32[dimension] of unit length.
+    :param hits: the semantic hits, at least one.
+    :param tie_rank: int32[n_rows]; equal scores are ordered by it, ascending.
+    """
+    rows = np.union1d(lexical_rows, hits.rows)
+    words = lexical_weight(hits.scores) * lexical_part(*lexical.score_rows(terms, rows))
+    meaning = _semantic_part(vectors, query_vector, hits, rows, words, tie_rank)
+    scores = words + meaning
+    order = np.lexsort((tie_rank[rows], -scores))
+    return Blend(rows[order], scores[order], words[order], meaning[order])
+
+
+def lexical_part(bm25: Scores, coverage: Scores) -> Scores:
+    """BM25 by the best candidate's, and coverage, in equal parts: float64[m], 0 to 1.
+
+    BM25 alone makes the best of a bad lot a full hit; coverage alone knows neither length nor frequency.
+    """
+    best = float(bm25.max(initial=0.0))
+    return (bm25 / best + coverage) / 2 if best > 0 else coverage / 2
+
+
+def lexical_weight(cosines: Scores) -> float:
+    """LEXICAL where the best cosine does not stand out from the background, down to 0 the more it does.
+
+    :param cosines: float64[h] of the semantic hits, best first.
+    """
+    background = cosines[BACKGROUND]
+    if not len(background) or cosines[0] <= 0:
+        return LEXICAL
+    return LEXICAL * max(0.0, float(background.mean()) / float(cosines[0]))
+
+
+def _semantic_part(
+    vectors: VectorIndex,
+    query_vector: NDArray[np.float32],
+    hits: VectorHits,
+    rows: Rows,
+    words: Scores,
+    tie_rank: Rows,
+) -> Scores:
+    """float64[m]; a row that is not embedded yet is taken for an average one, so that its words decide."""
+    centre = vectors.mean(hits.rows[:CENTRE_HITS])
+    cosines, common = vectors.products(np.stack((query_vector, centre)), rows)
+    part: Scores = cosines - CENTRING * common
+    embedded = np.flatnonzero(~np.isnan(part))
+    first = np.lexsort((tie_rank[rows[embedded]], -(part + words)[embedded]))
+    best = rows[embedded[first[:FEEDBACK_ROWS]]]
+    part += FEEDBACK * vectors.products(vectors.mean(best)[np.newaxis], rows)[0]
+    if len(embedded) < len(rows):
+        part[np.isnan(part)] = part[embedded].mean()
+    return part

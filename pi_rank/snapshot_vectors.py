@@ -1,0 +1,71 @@
+"""The vectors of a snapshot: those of the one before, and what the store has got since."""
+
+from __future__ import annotations
+
+import logging
+from itertools import compress
+from typing import TYPE_CHECKING, TypedDict
+
+import numpy as np
+
+from pi_rank.errors import VectorError
+from pi_rank.ranking.semantic import VectorIndex
+from pi_rank.store_vectors import VectorRows, unit_rows
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from pi_rank.columns import Columns
+    from pi_rank.snapshot import Snapshot
+    from pi_rank.store import MemoryStore
+
+NO_VECTOR = -1
+
+_log = logging.getLogger("pi_rank")
+
+
+class SnapshotVectors(TypedDict):
+    """The fields of a snapshot that tell of vectors; see there."""
+
+    vectors: VectorIndex | None
+    text_node: npt.NDArray[np.int32]
+    node_text: npt.NDArray[np.int32]
+    last_vector: int
+
+
+def extend_vectors(old: Snapshot, store: MemoryStore, columns: Columns) -> SnapshotVectors:
+    """The old vectors and the model's new ones, for the rows of `columns`."""
+    if old.model_id is None:
+        return SnapshotVectors(vectors=None, text_node=old.text_node, node_text=old.node_text, last_vector=0)
+    new = store.vectors(old.model_id, after=old.last_vector)
+    try:
+        return _append_vectors(old, new, columns)
+    except VectorError as error:
+        return _append_vectors(old, _sound(new, error), columns)
+
+
+def _append_vectors(old: Snapshot, new: VectorRows, columns: Columns) -> SnapshotVectors:
+    codes = np.array([old.books.texts.add(text) for text in new.text_hashes], np.int32)
+    text_node = np.full(len(old.books.texts), NO_VECTOR, np.int32)
+    text_node[: len(old.text_node)] = old.text_node
+    text_node[codes] = np.arange(len(old.node_text), len(old.node_text) + len(codes), dtype=np.int32)
+    index = old.vectors
+    if index is not None:
+        matrix = new.matrix if len(codes) else np.empty((0, index.dimension), np.float32)
+        index = index.updated(matrix, text_node[columns.text])
+    elif len(codes):
+        index = VectorIndex.build(new.matrix, text_node[columns.text])
+    node_text = np.concatenate([old.node_text, codes])
+    return SnapshotVectors(vectors=index, text_node=text_node, node_text=node_text, last_vector=new.last)
+
+
+def _sound(new: VectorRows, error: VectorError) -> VectorRows:
+    """Without the vectors that the disk has altered: their records are still found by their words.
+
+    :raises VectorError: `error`, where that is not the reason for it.
+    """
+    sound = unit_rows(new.matrix)
+    if sound.all():
+        raise error
+    _log.warning("%d stored vectors are damaged and left out: %s", np.count_nonzero(~sound), error)
+    return VectorRows(new.last, list(compress(new.text_hashes, sound)), new.matrix[sound])
