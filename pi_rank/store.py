@@ -247,10 +247,13 @@ class MemoryStore:
         with self._reading() as connection:
             return read_choice(connection)
 
-    def choose_model(self, name: str) -> ModelChoice:
-        """Choose what `load_embedder` is to load for this store. Vectors are made, and dropped, by others."""
+    def choose_model(self, name: str, answering: str | None = None) -> ModelChoice:
+        """Choose what `load_embedder` is to load for this store. Vectors are made, and dropped, by others.
+
+        :param answering: the model that answers meanwhile; None leaves it as it is.
+        """
         with self._writing() as connection:
-            return write_choice(connection, name)
+            return write_choice(connection, name, answering)
 
     def hand_over(self, name: str, model_id: str) -> bool:
         """Let the chosen model `name` answer from now on and drop all other models' vectors.

@@ -28,9 +28,11 @@ def read_choice(connection: sqlite3.Connection) -> ModelChoice:
     return ModelChoice._make(connection.execute("SELECT model, answering_model FROM state").fetchone())
 
 
-def write_choice(connection: sqlite3.Connection, wanted: str) -> ModelChoice:
-    """Choose a model. The one that answers now goes on answering."""
-    connection.execute("UPDATE state SET model = ?", (wanted,))
+def write_choice(connection: sqlite3.Connection, wanted: str, answering: str | None = None) -> ModelChoice:
+    """Choose a model. The one that answers now goes on answering, unless another is named."""
+    connection.execute(
+        "UPDATE state SET model = ?, answering_model = coalesce(?, answering_model)", (wanted, answering)
+    )
     return read_choice(connection)
 
 

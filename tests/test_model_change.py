@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 import time
@@ -15,6 +16,9 @@ from benchmarks.hashing_embedder import HashingEmbedder
 from pi_rank import MemoryEngine, ModelError, SessionContext, model_change
 from pi_rank.embedding.registry import find_card
 from pi_rank.embedding.stored import EMBED_CHUNK
+from pi_rank.memory_root import MemoryRoot
+from pi_rank.ranking.analysis import FtsAnalyzer
+from pi_rank.rebuild import rebuild
 from pi_rank.store import MemoryStore
 from tests.embedding.endpoint import DIMENSION, send, serving, write_card
 from tests.memory import write_root
@@ -194,6 +198,20 @@ def test_a_named_model_is_left_to_its_caller(memory, old, new):
         assert engine.sync().embedded == 20
         assert engine._models._thread is None
         assert counts(engine) == {model_id(old): 20, own.model_id: 20}
+
+
+def test_a_damaged_store_that_is_rebuilt_keeps_its_model(memory, old, new, tmp_path):
+    with memory() as engine:
+        engine.use_model(old)
+        MemoryStore.open(engine.store_path).choose_model(new)
+    connection = sqlite3.connect(tmp_path / "store.sqlite3")
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    root = MemoryRoot(tmp_path / "root")
+    rebuild(tmp_path / "store.sqlite3", root.read(), FtsAnalyzer())
+    with MemoryStore.open(tmp_path / "store.sqlite3") as store:
+        assert store.model_choice() == (new, old)
+        assert store.vector_counts() == {model_id(old): 20}
 
 
 USE = """
