@@ -17,7 +17,6 @@ import gzip
 import hashlib
 import html
 import io
-import random
 import re
 import subprocess
 import sys
@@ -39,8 +38,6 @@ SHA256 = {
 WORDNET, PYTHON, JARGON, CHAT = SHA256
 MIN_WORDS, MAX_CHARACTERS = 4, 1_200
 PIECE_CHARACTERS = 350  # of a long paragraph's pieces, whole sentences each
-RUNS = (3, 4, 5, 6)  # paragraphs in a row that make one long passage
-SEED = 1
 LEFT_OUT = "email.iterators.html"  # by mistake once; kept, so that this is the text of the shipped table
 _PARAGRAPH = re.compile(r"(?s)<(?:p|li|dd|h[1-4])\b[^>]*>(.*?)</(?:p|li|dd|h[1-4])>")
 
@@ -129,33 +126,17 @@ def usable(texts: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def runs(*sources: list[str]) -> list[str]:
-    """Paragraphs that follow each other, joined: passages as long as documents are."""
-    generator, found = random.Random(SEED), []
-    for source in sources:
-        start = 0
-        while start < len(source):
-            count = generator.choice(RUNS)
-            found.append(" ".join(source[start : start + count])[:MAX_CHARACTERS])
-            start += count
-    generator.shuffle(found)
-    return found
-
-
 def main(downloads: Path, corpus: Path) -> None:
     """Writes the files, numbered: `distill` reads them in the order of their names."""
     contents = {name: (downloads / name).read_bytes() for name in SHA256}
     for name, content in contents.items():
         if hashlib.sha256(content).hexdigest() != SHA256[name]:
             raise SystemExit(f"{name} is not the file that this recipe is for")
-    python = usable(python_documentation(contents[PYTHON]))
-    terms = usable(jargon(contents[JARGON]))
     files = {
         "1-wordnet": usable(wordnet(contents[WORDNET])),
-        "2-python": python,
-        "3-jargon": terms,
+        "2-python": usable(python_documentation(contents[PYTHON])),
+        "3-jargon": usable(jargon(contents[JARGON])),
         "4-chat": usable(dialogues(contents[CHAT])),
-        "5-long": runs(python, terms),
     }
     corpus.mkdir(parents=True, exist_ok=True)
     for name, texts in files.items():
