@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -113,6 +115,45 @@ def test_only_a_transformer_can_be_distilled(card, corpus, tmp_path, capsys):
     assert "mine cannot be distilled: only a model with runtime onnx can" in capsys.readouterr().err
     assert main([*command, str(tmp_path / "x.json"), "--from", str(TINY)]) == 1
     assert "a model card is a .toml file" in capsys.readouterr().err
+
+
+def test_a_model_that_cannot_be_written_says_so_before_the_work(corpus, tmp_path, capsys):
+    (tmp_path / "taken").write_text("a file", encoding="utf-8")
+    command = ["models", "distill", "--corpus", str(corpus), "--from", str(TINY), "--output"]
+    assert main([*command, str(tmp_path / "taken" / "mine.toml")]) == 1
+    assert "cannot be made: Not a directory" in capsys.readouterr().err
+    assert main([*command, str(tmp_path / "taken.toml")]) == 1
+    assert "cannot be made: File exists" in capsys.readouterr().err
+
+
+def test_the_shipped_static_model_orders_as_its_teacher_does(default):
+    """It needs neither onnxruntime nor torch, and finds the paraphrase that the transformer finds."""
+    static = load_embedder("static-256")
+    pairs = [
+        ("How do I restart the billing service?", "Restarting the billing daemon after a deployment"),
+        ("Which editor indentation does the user like?", "The user prefers tabs over spaces"),
+        ("When is the office closed?", "The office is shut between Christmas and New Year"),
+        ("where are database backups kept", "Backups of the database are stored in the archive bucket"),
+        ("allergies", "She is allergic to peanuts"),
+    ]
+    queries = np.stack([static.embed_query(query) for query, _ in pairs])
+    documents = static.embed_documents([document for _, document in pairs])
+    assert (queries @ documents.T).argmax(axis=1).tolist() == [0, 1, 2, 3, 4]
+    texts = [text for pair in pairs for text in pair]
+    ours = static.embed_documents(texts) @ static.embed_documents(texts).T
+    theirs = default.embed_documents(texts) @ default.embed_documents(texts).T
+    above = np.triu_indices(len(texts), 1)
+    assert np.corrcoef(ours[above], theirs[above])[0, 1] > 0.8
+
+
+def test_the_static_model_needs_no_onnxruntime(tmp_path):
+    code = (
+        f"import sys; sys.path[:0] = {sys.path!r}; sys.modules['onnxruntime'] = None\n"
+        "from pi_rank.embedding import load_embedder\n"
+        "print(load_embedder('static-256').embed_query('tabs').shape)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (result.stdout, result.stderr) == ("(256,)\n", "")
 
 
 def test_a_text_has_one_vector_whatever_it_is_embedded_with(card):
