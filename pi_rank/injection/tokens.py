@@ -1,0 +1,31 @@
+"""An estimate of tokens without a tokenizer: four bytes of Latin text, or one wide character, each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pi_rank.injection.dialects import Dialect
+from pi_rank.injection.messages import view
+
+BYTES_PER_TOKEN = 4
+MESSAGE_OVERHEAD_TOKENS = 4
+
+
+def estimate_tokens(text: str) -> int:
+    """Tokens of a text, rounded up. Meant for budgets and reports; no model's own count is reproduced."""
+    if text.isascii():
+        return -(-len(text) // BYTES_PER_TOKEN)
+    narrow = sum(1 for character in text if character < "\u2e80")
+    return -(-narrow // BYTES_PER_TOKEN) + len(text) - narrow
+
+
+def estimate_call_tokens(messages: Sequence[Any], dialect: Dialect | None = None) -> int:
+    """Tokens of a call's messages, injected text included: pass what is sent (`InjectionResult.outgoing`)."""
+    total = 0
+    for message in view(messages, dialect):
+        total += MESSAGE_OVERHEAD_TOKENS
+        for block in message.blocks:
+            if block.kind not in ("cache_point", "media"):
+                total += estimate_tokens(block.text if block.kind == "text" else str(block.raw))
+    return total
