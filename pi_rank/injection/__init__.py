@@ -1,4 +1,4 @@
-"""Memory in a conversation: written once, only what is new, left in place, and sent as each model accepts it."""
+"""Memory in a conversation: written once, only what is new, left there, sent as each model accepts it."""
 
 from __future__ import annotations
 

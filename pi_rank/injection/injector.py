@@ -59,7 +59,7 @@ class Injector:
     def inject(
         self, messages: list[RawMessage], *, dialect: Dialect | None = None, server_state: bool = False
     ) -> InjectionResult:
-        """Add what this turn recalls and the conversation lacks. A memory that fails is skipped with a warning."""
+        """Add what this turn recalls and the conversation lacks. A failing memory is skipped and logged."""
         found = dialect or dialects.detect(messages)
         return inject(
             messages,

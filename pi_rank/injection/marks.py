@@ -36,12 +36,12 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     source: str
     id: str
     digest: str
+    rendering: str
     record_ids: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
     withdrawn: tuple[str, ...] = ()
     sections: dict[str, str] = {}
     created_at: str = ""
-    rendering: str = "text"
     start: int = 0
     chars: int = 0
     per_call: bool = False
@@ -66,8 +66,15 @@ def new_mark(source: str, text: str, **fields: Any) -> Mark:  # noqa: ANN401 - f
 
 def mark_to_dict(mark: Mark) -> dict[str, Any]:
     """The mark as plain JSON values, defaults left out."""
-    encoded: dict[str, Any] = msgspec.to_builtins(mark)
+    encoded: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(mark))
     return encoded
+
+
+def with_message_mark(message: dict[str, Any], mark: Mark) -> dict[str, Any]:
+    """The metadata of a message dict with one more mark."""
+    metadata = message.get("metadata") or {}
+    earlier = metadata.get("injected")
+    return {**metadata, "injected": [*(earlier if isinstance(earlier, list) else []), mark_to_dict(mark)]}
 
 
 def read_mark(raw: Any) -> Mark | None:  # noqa: ANN401 - whatever stands in a stored history
@@ -90,4 +97,4 @@ def _read_essentials(raw: dict[str, Any]) -> Mark | None:
         return None
     ids = raw.get("record_ids")
     known = tuple(item for item in ids if isinstance(item, str)) if isinstance(ids, list) else ()
-    return msgspec.convert({**needed, "record_ids": known}, Mark)
+    return Mark(**needed, rendering="text", record_ids=known)  # type: ignore[arg-type]  # checked above

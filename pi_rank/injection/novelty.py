@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 import msgspec
 
+from pi_rank.block.neutral import neutralise, neutralise_name
 from pi_rank.injection.live import Live
 from pi_rank.injection.marks import text_digest
 from pi_rank.records import MemoryRecord
@@ -110,7 +111,9 @@ def _section(heading: str, lines: list[str], context: RetrievalContext) -> Secti
 
 def _by_prefix(lines: list[str], shown: list[MemoryRecord], prefix: str, kind: str) -> Iterator[Line]:
     for line in lines:
-        record = next((item for item in shown if line.startswith(prefix.format(item.id))), None)
+        record = next(
+            (item for item in shown if line.startswith(prefix.format(neutralise_name(item.id)))), None
+        )
         yield Line(line) if record is None else Line(line, record.id, record_version(record, kind))
 
 
@@ -121,9 +124,9 @@ def _hard_rules(lines: list[str], rules: list[MemoryRecord]) -> Iterator[Line]:
         if not left or "[conf " not in line:
             yield Line(line)
             continue
-        record = next((item for item in left if item.statement in line), left[0])
+        record = next((item for item in left if line.endswith(neutralise(item.statement))), left[0])
         left.remove(record)
-        named = re.sub(r"\[conf ", f"[{record.id}, conf ", line, count=1)
+        named = re.sub(r"\[conf ", f"[{neutralise_name(record.id)}, conf ", line, count=1)
         yield Line(named, record.id, record_version(record, "memory"))
 
 

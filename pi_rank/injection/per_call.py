@@ -6,7 +6,7 @@ from typing import Any
 
 from pi_rank.injection import dialects
 from pi_rank.injection.dialects import Dialect
-from pi_rank.injection.marks import Mark, mark_to_dict
+from pi_rank.injection.marks import Mark, mark_to_dict, with_message_mark
 
 CACHE_CONTROL = {"type": "ephemeral"}
 
@@ -17,19 +17,12 @@ def with_text_for_one_call(raw: dict[str, Any], text: str, mark: Mark, dialect: 
     The cache point keeps the text out of what the provider stores: the next request, without it, can still
     match up to there. OpenAI's caches take no cache points.
     """
-    encoded = mark_to_dict(mark)
-    metadata = raw.get("metadata") or {}
-    earlier = metadata.get("injected")
-    marks = [*(earlier if isinstance(earlier, list) else []), encoded]
-    copy = {
-        **raw,
-        "metadata": {**metadata, "injected": marks},
-    }
+    copy = {**raw, "metadata": with_message_mark(raw, mark)}
     if isinstance(copy["content"], str) and dialect not in ("anthropic", "strands"):
         return {**copy, "content": copy["content"] + text}
     content = copy["content"]
     parts = [dialects.text_part(content, dialect)] if isinstance(content, str) else list(content)
-    added = {**dialects.text_part(text, dialect), "metadata": {"injected": encoded}}
+    added = {**dialects.text_part(text, dialect), "metadata": {"injected": mark_to_dict(mark)}}
     return {**copy, "content": [*_with_cache_point(parts, dialect), added]}
 
 

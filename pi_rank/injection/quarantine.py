@@ -1,4 +1,4 @@
-"""The one operation that edits history: an injected block that trips a guardrail is replaced by a placeholder."""
+"""The one operation that edits history: a block that trips a guardrail becomes a fixed placeholder."""
 
 from __future__ import annotations
 

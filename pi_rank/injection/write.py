@@ -14,7 +14,15 @@ from pi_rank.errors import ContextError
 from pi_rank.injection import dialects
 from pi_rank.injection.dialects import Dialect
 from pi_rank.injection.live import live_records
-from pi_rank.injection.marks import RENDERINGS, Mark, Rendering, mark_to_dict, new_mark, text_digest
+from pi_rank.injection.marks import (
+    RENDERINGS,
+    Mark,
+    Rendering,
+    mark_to_dict,
+    new_mark,
+    text_digest,
+    with_message_mark,
+)
 from pi_rank.injection.messages import Message, RawMessage
 from pi_rank.injection.novelty import Novelty, StatusLookup, novel_part
 from pi_rank.injection.per_call import with_text_for_one_call
@@ -206,16 +214,13 @@ def append_marked(raw: RawMessage, text: str, mark: Mark, dialect: Dialect) -> N
 
     A shallow copy of the message that somebody took earlier, a request in flight, keeps what it had.
     """
-    encoded = mark_to_dict(mark)
-    metadata = raw.get("metadata") or {}
-    earlier = metadata.get("injected")
-    raw["metadata"] = {**metadata, "injected": [*(earlier if isinstance(earlier, list) else []), encoded]}
+    raw["metadata"] = with_message_mark(raw, mark)
     if not raw.get("tracking_id"):
         raw["tracking_id"] = str(uuid4())
     if isinstance(raw["content"], str):
         raw["content"] += text
         return
-    part = {**dialects.text_part(text, dialect), "metadata": {"injected": encoded}}
+    part = {**dialects.text_part(text, dialect), "metadata": {"injected": mark_to_dict(mark)}}
     raw["content"] = [*raw["content"], part]
 
 
