@@ -16,7 +16,7 @@ from .memory import context, record
 from .shapes import DIALECTS, assistant, texts, tool_call, tool_result, user
 
 BLOCK = (
-    "# Persistent Intelligence Context\n\n## Selected Memory\n- mem_a [L2, conf 0.90] Tests run with pytest\n"
+    "# Persistent Intelligence Context\n\n## Selected Memory\n- mem_a [L2, conf 0.90] Tests run with pytest"
 )
 MEMORY = context([record("mem_a", "Tests run with pytest")])
 
