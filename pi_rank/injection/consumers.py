@@ -12,6 +12,7 @@ from pi_rank.injection.messages import Block, Message, RawMessage, metadata_of, 
 _WORD = re.compile(r"\w+")
 SHINGLE_WORDS = 5  # shorter runs of words are shared by texts that have nothing to do with each other
 ECHO_SHARE = 0.5
+_EMPTY = object()
 
 
 def strip_injected(messages: Sequence[Any], dialect: Dialect | None = None) -> list[Any]:
@@ -22,7 +23,7 @@ def strip_injected(messages: Sequence[Any], dialect: Dialect | None = None) -> l
     else is left out; one with tool results keeps them, so that no tool call loses its answer.
     """
     stripped = (_strip(message) for message in view(messages, dialect))
-    return [raw for raw in stripped if raw is not None]
+    return [raw for raw in stripped if raw is not _EMPTY]
 
 
 def own_words(messages: Sequence[Any], dialect: Dialect | None = None) -> str:
@@ -100,7 +101,7 @@ def _strip(message: Message) -> Any:  # noqa: ANN401 - a message dict, or what s
         return raw
     kept = [block for block in blocks if block.mark is None]
     if all(block.kind == "cache_point" for block in kept):
-        return None
+        return _EMPTY
     copy = {**raw, "metadata": {k: v for k, v in metadata_of(raw).items() if k != "injected"}}
     if not copy["metadata"]:
         del copy["metadata"]

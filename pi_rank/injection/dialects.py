@@ -128,7 +128,7 @@ def outside_content(raw: dict[str, Any]) -> Iterator[tuple[BlockKind, dict[str, 
     calls = raw.get("tool_calls")
     if isinstance(calls, list):
         for call in calls:
-            yield "tool_use", call
+            yield ("tool_use" if isinstance(call, dict) else "unknown"), call
     if "role" not in raw and raw.get("type") is not None:
         yield RESPONSES_ITEMS.get(str(raw["type"]), "unknown"), raw
 

@@ -33,7 +33,7 @@ MEMORY = context([record("mem_a", "Tests run with pytest")])
 
 
 def conversation(dialect: str) -> list[dict]:
-    """Recalled memory, an operator's text, two parallel tools with a block on their results, a second turn."""
+    """Recalled memory, an operator's text, two parallel tools and a block on their results, a second turn."""
     messages = [user("How do I run the tests?", dialect)]
     inject(messages, MEMORY, source="pi", dialect=dialect)
     policy = "Answer in one line."

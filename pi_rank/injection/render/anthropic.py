@@ -61,11 +61,9 @@ def _text(block: Block) -> dict[str, Any]:
 
 
 def _foreign(block: Block, turn: Turn) -> dict[str, Any] | None:
-    if block.kind == "tool_use":
-        call = tool_use(block.raw)
+    if block.kind == "tool_use" and (call := tool_use(block.raw)):
         return {"type": "tool_use", "id": call.id, "name": call.name, "input": call.input}
-    if block.kind == "tool_result":
-        result = tool_result(block.raw)
+    if block.kind == "tool_result" and (result := tool_result(block.raw)):
         part = {"type": "tool_result", "tool_use_id": result.id, "content": result.text}
         return {**part, "is_error": True} if result.is_error else part
     if block.kind == "reasoning" and (thought := thinking(block.raw)) is not None:

@@ -40,11 +40,9 @@ def _part(block: Block, turn: Turn) -> dict[str, Any] | None:
         return None
     if turn.dialect == "strands":
         return {key: value for key, value in block.raw.items() if key in STRANDS_KEYS}
-    if block.kind == "tool_use":
-        call = tool_use(block.raw)
+    if block.kind == "tool_use" and (call := tool_use(block.raw)):
         return {"toolUse": {"toolUseId": call.id, "name": call.name, "input": call.input}}
-    if block.kind == "tool_result":
-        result = tool_result(block.raw)
+    if block.kind == "tool_result" and (result := tool_result(block.raw)):
         status = "error" if result.is_error else "success"
         return {"toolResult": {"toolUseId": result.id, "status": status, "content": [{"text": result.text}]}}
     if block.kind == "reasoning" and (thought := reasoning_content(block.raw)) is not None:

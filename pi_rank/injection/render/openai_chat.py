@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pi_rank.injection.messages import Block, Message
-from pi_rank.injection.render.portable import image, skip, tool_result, tool_use, without_own_keys
+from pi_rank.injection.render.portable import ToolUse, image, skip, tool_result, tool_use, without_own_keys
 from pi_rank.injection.render.rules import RenderRules
 from pi_rank.injection.render.turns import split_operator
 
@@ -24,7 +24,7 @@ def render(messages: Sequence[Message], rules: RenderRules) -> list[dict[str, An
 
 
 def _join(rendered: list[dict[str, Any]], made: dict[str, Any]) -> None:
-    """Add a message; the assistant's text and calls, items of their own in Responses, make one message here."""
+    """Add a message; the assistant's text and calls, which are items in Responses, make one message here."""
     if made["role"] != "assistant" or not rendered or rendered[-1]["role"] != "assistant":
         rendered.append(made)
         return
@@ -52,11 +52,11 @@ def _own(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
 def _foreign(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
     blocks, operator = split_operator(message, "developer" if rules.developer_messages else None)
     for block in blocks:
-        if block.kind == "tool_result":
-            result = tool_result(block.raw)
+        if block.kind == "tool_result" and (result := tool_result(block.raw)):
             yield {"role": "tool", "tool_call_id": result.id, "content": result.text}
     if message.role in ("user", "assistant"):
-        calls = [_call(block) for block in blocks if block.kind == "tool_use"]
+        uses = [tool_use(block.raw) for block in blocks if block.kind == "tool_use"]
+        calls = [_call(call) for call in uses if call is not None]
         rest = [block for block in blocks if block.kind not in ("tool_result", "tool_use")]
         parts = [part for block in rest if (part := _part(block, message)) is not None]
         if parts or calls:
@@ -64,8 +64,7 @@ def _foreign(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
     yield from map(_developer, operator)
 
 
-def _call(block: Block) -> dict[str, Any]:
-    call = tool_use(block.raw)
+def _call(call: ToolUse) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 

@@ -50,16 +50,14 @@ def _own(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
 def _foreign(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
     blocks, operator = split_operator(message, "developer" if rules.developer_messages else None)
     for block in blocks:
-        if block.kind == "tool_result":
-            result = tool_result(block.raw)
+        if block.kind == "tool_result" and (result := tool_result(block.raw)):
             yield {"type": "function_call_output", "call_id": result.id, "output": result.text}
     rest = [block for block in blocks if block.kind not in ("tool_result", "tool_use")]
     parts = [part for block in rest if (part := _part(block, message)) is not None]
     if parts and message.role in ("user", "assistant"):
         yield {"role": message.role, "content": parts}
     for block in blocks:
-        if block.kind == "tool_use":
-            call = tool_use(block.raw)
+        if block.kind == "tool_use" and (call := tool_use(block.raw)):
             yield {
                 "type": "function_call",
                 "call_id": call.id,

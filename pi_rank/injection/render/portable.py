@@ -66,8 +66,23 @@ def without_own_keys(raw: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in raw.items() if key not in OWN_KEYS}
 
 
-def tool_use(raw: dict[str, Any]) -> ToolUse:
-    """A call of any dialect."""
+def tool_use(raw: dict[str, Any]) -> ToolUse | None:
+    """A call of any dialect; None when it is half-written."""
+    try:
+        return _tool_use(raw)
+    except (KeyError, TypeError):
+        return None
+
+
+def tool_result(raw: dict[str, Any]) -> ToolResult | None:
+    """An answer of any dialect, parts that are no text as JSON; None when it is half-written."""
+    try:
+        return _tool_result(raw)
+    except (KeyError, TypeError):
+        return None
+
+
+def _tool_use(raw: dict[str, Any]) -> ToolUse:
     if "toolUse" in raw:
         call = raw["toolUse"]
         return ToolUse(call["toolUseId"], call["name"], dumps(call["input"]))
@@ -78,8 +93,7 @@ def tool_use(raw: dict[str, Any]) -> ToolUse:
     return ToolUse(raw["id"], raw["name"], dumps(raw["input"]))
 
 
-def tool_result(raw: dict[str, Any]) -> ToolResult:
-    """An answer of any dialect; parts that are no text are given as JSON."""
+def _tool_result(raw: dict[str, Any]) -> ToolResult:
     if "toolResult" in raw:
         result = raw["toolResult"]
         return ToolResult(result["toolUseId"], _text(result.get("content")), result.get("status") == "error")
@@ -91,7 +105,14 @@ def tool_result(raw: dict[str, Any]) -> ToolResult:
 
 
 def image(raw: dict[str, Any], dialect: Dialect) -> Image | None:
-    """An image of any dialect; None for other media, which have no common form."""
+    """An image of any dialect; None for other media, which have no common form, and for half-written ones."""
+    try:
+        return _image(raw, dialect)
+    except (KeyError, TypeError, AttributeError):
+        return None
+
+
+def _image(raw: dict[str, Any], dialect: Dialect) -> Image | None:
     if dialect == "strands" and "image" in raw and "bytes" in raw["image"].get("source", {}):
         data = base64.b64encode(raw["image"]["source"]["bytes"]).decode("ascii")
         return Image(f"image/{raw['image']['format']}", data)
