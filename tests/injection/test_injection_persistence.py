@@ -93,7 +93,7 @@ def test_behaviour_32_an_older_reader_that_knows_only_text_still_loads_it():
 )
 def test_load_and_dump_are_byte_identical(raw):
     for message in view([json.loads(raw)]):
-        assert [block.kind for block in message.blocks] != None
+        assert message.blocks
         assert json.dumps(message.raw, ensure_ascii=False) == raw.replace("1.50", "1.5")
 
 
