@@ -35,7 +35,7 @@ def lookup(topic: str) -> str:
 
 
 class ScriptedModel(Model):
-    """Calls tools when the user says "look up", twice in parallel for "both"; else answers. Keeps every request."""
+    """Calls a tool when asked to "look up", two in parallel for "both"; else answers. Keeps every request."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
