@@ -105,15 +105,21 @@ _TYPED: dict[Dialect, dict[str, BlockKind]] = {
 
 def block_kind(part: Any, dialect: Dialect) -> BlockKind:  # noqa: ANN401
     """What a content part is. A text part without a string is half-written, and unknown."""
-    if isinstance(part, str):
-        return "text"
     if not isinstance(part, dict):
-        return "unknown"
+        return "text" if isinstance(part, str) else "unknown"
     if dialect == "strands":
-        kind: BlockKind = next((STRANDS_KEYS[key] for key in part if key in STRANDS_KEYS), "unknown")
+        kind = _first_known(part)
     else:
-        kind = _TYPED[dialect].get(str(part.get("type")), "unknown")
+        named = part.get("type")
+        kind = _TYPED[dialect].get(named, "unknown") if isinstance(named, str) else "unknown"
     return "unknown" if kind == "text" and not isinstance(part.get("text"), str) else kind
+
+
+def _first_known(part: dict[str, Any]) -> BlockKind:
+    for key in part:
+        if key in STRANDS_KEYS:
+            return STRANDS_KEYS[key]
+    return "unknown"
 
 
 def text_part(text: str, dialect: Dialect) -> dict[str, Any]:

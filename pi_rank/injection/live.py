@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from pi_rank.injection.marks import Mark
-from pi_rank.injection.messages import block_mark, message_marks
+from pi_rank.injection.messages import block_mark, message_marks, metadata_of
 
 
 class Live(msgspec.Struct, frozen=True):
@@ -25,14 +25,24 @@ def marks_in(messages: Sequence[Any]) -> Iterator[Mark]:
         if not isinstance(raw, dict) or raw.get("role") != "user":
             continue
         seen: set[str] = set()
-        found = message_marks(raw) if "metadata" in raw else []
-        content = raw.get("content")
-        if isinstance(content, list):
-            found += [mark for part in content if (mark := block_mark(part)) is not None]
-        for mark in found:
-            if mark.id not in seen:
+        if "metadata" in raw:
+            for mark in message_marks(raw):
                 seen.add(mark.id)
                 yield mark
+        content = raw.get("content")
+        for part in content if isinstance(content, list) else ():
+            own = _unseen(part, seen) if isinstance(part, dict) and "metadata" in part else None
+            if own is not None:
+                seen.add(own.id)
+                yield own
+
+
+def _unseen(part: dict[str, Any], seen: set[str]) -> Mark | None:
+    """A block's own mark, unless the message has it too, which is the usual case and costs one look."""
+    marked = metadata_of(part).get("injected")
+    if isinstance(marked, dict) and marked.get("id") in seen:
+        return None
+    return block_mark(part)
 
 
 def live_records(messages: Sequence[Any], source: str) -> Live:

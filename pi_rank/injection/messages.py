@@ -129,14 +129,20 @@ def blocks_of(raw: Any, dialect: Dialect) -> list[Block]:  # noqa: ANN401
     if raw.get("role") == "tool":
         return [Block("tool_result", raw)]
     content = raw.get("content")
-    blocks = _string_blocks(content, message_marks(raw)) if isinstance(content, str) else []
+    marks = message_marks(raw) if "metadata" in raw else []
     if isinstance(content, list):
-        blocks = _listed_blocks(content, dialect, message_marks(raw))
-    return blocks + [Block(kind, part) for kind, part in dialects.outside_content(raw)]
+        blocks = _listed_blocks(content, dialect, marks)
+    else:
+        blocks = _string_blocks(content, marks) if isinstance(content, str) else []
+    if "tool_calls" in raw or "role" not in raw:
+        blocks += [Block(kind, part) for kind, part in dialects.outside_content(raw)]
+    return blocks
 
 
 def _listed_blocks(content: list[Any], dialect: Dialect, marks: list[Mark]) -> list[Block]:
     blocks = [_block(part, dialect) for part in content]
+    if not marks:
+        return blocks
     claimed = {block.mark.id for block in blocks if block.mark is not None}
     unclaimed = [mark for mark in marks if mark.id not in claimed]
     # A mark whose block was rebuilt without metadata finds it by digest, the last such block first: an
@@ -154,12 +160,15 @@ def _block(part: Any, dialect: Dialect) -> Block:  # noqa: ANN401
     kind = dialects.block_kind(part, dialect)
     if kind != "text":
         return Block(kind, part)
-    text = part if isinstance(part, str) else part["text"]
-    return Block("text", part, text, block_mark(part))
+    if isinstance(part, str):
+        return Block("text", part, part)
+    return Block("text", part, part["text"], block_mark(part) if "metadata" in part else None)
 
 
 def _string_blocks(content: str, marks: list[Mark]) -> list[Block]:
     """A string content cut where its marks say, each cut checked against the mark's digest."""
+    if not marks:
+        return [Block("text", None, content)] if content else []
     spans = sorted(
         ((start, mark) for mark in marks for start in [_find(content, mark)] if start is not None),
         key=lambda span: span[0],

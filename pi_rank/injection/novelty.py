@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -17,8 +18,6 @@ TITLE = "# Persistent Intelligence Context"
 WITHDRAWN_HEADING = "## Withdrawn Memory"
 StatusLookup = Callable[[Collection[str]], Mapping[str, str]]
 _NOT_SHOWN = "…"
-_SELECTED = "- {} ["
-_CONTESTED = "⚠️ CONTESTED: [{},"
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -103,17 +102,21 @@ def _section(heading: str, lines: list[str], context: RetrievalContext) -> Secti
         return Section(heading, tuple(_hard_rules(lines, list(context.hard_rules))))
     if heading == "## Selected Memory":
         shown = [hit.record for hit in context.selected]
-        return Section(heading, tuple(_by_prefix(lines, shown, _SELECTED, "memory")))
+        return Section(heading, tuple(_by_name(lines, shown, "- ", " [", "memory")))
     if heading == "## Contested Memory":
-        return Section(heading, tuple(_by_prefix(lines, list(context.contested), _CONTESTED, "contested")))
+        contested = list(context.contested)
+        return Section(heading, tuple(_by_name(lines, contested, "⚠️ CONTESTED: [", ",", "contested")))
     return Section(heading, tuple(map(Line, lines)))
 
 
-def _by_prefix(lines: list[str], shown: list[MemoryRecord], prefix: str, kind: str) -> Iterator[Line]:
+def _by_name(
+    lines: list[str], shown: list[MemoryRecord], before: str, after: str, kind: str
+) -> Iterator[Line]:
+    """Lines that name their record between two marks; a statement cannot forge one, it comes after."""
+    names = {neutralise_name(record.id): record for record in shown}
     for line in lines:
-        record = next(
-            (item for item in shown if line.startswith(prefix.format(neutralise_name(item.id)))), None
-        )
+        name = line[len(before) :].partition(after)[0] if line.startswith(before) else ""
+        record = names.get(name)
         yield Line(line) if record is None else Line(line, record.id, record_version(record, kind))
 
 
@@ -131,12 +134,16 @@ def _hard_rules(lines: list[str], rules: list[MemoryRecord]) -> Iterator[Line]:
 
 
 def record_version(record: MemoryRecord, kind: str) -> str:
-    """What a record says to a model, in 9 characters: `m` or `c` (contested), then a digest of type and
-    statement.
+    """What a record says, in 9 characters: `m` or `c` (contested), then a digest of type and statement.
 
     Confidence and age are labels that move by themselves; they do not make a record worth writing again.
     """
-    return kind[0] + text_digest("\x1f".join([record.rule_type or "", record.statement]))[:8]
+    return kind[0] + _said(record.rule_type or "", record.statement)
+
+
+@lru_cache(maxsize=8_192)
+def _said(rule_type: str, statement: str) -> str:
+    return text_digest(f"{rule_type}\x1f{statement}")[:8]
 
 
 def _is_new(line: Line, live: Live) -> bool:

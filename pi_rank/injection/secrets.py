@@ -21,18 +21,27 @@ PATTERNS: dict[str, str] = {
     "npm token": r"\bnpm_[A-Za-z0-9]{36}",
     "JSON web token": r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
 }
+# Every form contains one of these; looking for them first costs a hundredth of the expressions.
+HINTS = (
+    *("PRIVATE KEY-----", "AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"),
+    *("sk-", "xox", "AIza", "k_live_", "k_test_", "pypi-", "npm_", "eyJ"),
+)
 _NAMES = list(PATTERNS)
 _ANY = re.compile("|".join(f"(?P<k{i}>{pattern})" for i, pattern in enumerate(PATTERNS.values())))
 
 
 def find_secrets(text: str) -> list[str]:
     """The kinds of credential in a text, in the order in which they stand there; never the credentials."""
-    return [_kind(match) for match in _ANY.finditer(text)]
+    return [_kind(match) for match in _ANY.finditer(text)] if _suspect(text) else []
 
 
 def mask_secrets(text: str) -> str:
     """The text with each credential replaced by `[masked AWS access key]` and the like."""
-    return _ANY.sub(lambda match: f"[masked {_kind(match)}]", text)
+    return _ANY.sub(lambda match: f"[masked {_kind(match)}]", text) if _suspect(text) else text
+
+
+def _suspect(text: str) -> bool:
+    return any(hint in text for hint in HINTS)
 
 
 def _kind(match: re.Match[str]) -> str:

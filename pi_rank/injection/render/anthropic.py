@@ -36,11 +36,16 @@ def render(messages: Sequence[Message], rules: RenderRules, used_breakpoints: in
 
 def _content(blocks: Sequence[Block], turn: Turn) -> tuple[list[dict[str, Any]], int]:
     """The parts of a message, tool results first, and how many of them are not for this call only."""
-    ordered = sorted(blocks, key=lambda b: b.kind != "tool_result") if turn.role == "user" else blocks
-    pairs = [(block, _part(block, turn)) for block in ordered]
-    kept = [(block, part) for block, part in pairs if part is not None]
-    stored = sum(1 for block, _ in kept if block.mark is None or not block.mark.per_call)
-    return [part for _, part in kept], stored
+    first = [b for b in blocks if b.kind == "tool_result"] if turn.role == "user" else []
+    ordered = [*first, *(b for b in blocks if b.kind != "tool_result")] if first else blocks
+    content: list[dict[str, Any]] = []
+    per_call = 0
+    for block in ordered:
+        part = _part(block, turn)
+        if part is not None:
+            content.append(part)
+            per_call += block.mark is not None and block.mark.per_call
+    return content, len(content) - per_call
 
 
 def _part(block: Block, turn: Turn) -> dict[str, Any] | None:

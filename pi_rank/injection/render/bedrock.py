@@ -21,11 +21,15 @@ def render(messages: Sequence[Message], rules: RenderRules) -> list[dict[str, An
     rendered: list[dict[str, Any]] = []
     stored: list[int] = []  # per message: blocks that are not for this call only
     for turn in turns(messages, None):
-        pairs = [(block, _part(block, turn)) for block in turn.blocks]
-        content = [part for _, part in pairs if part is not None]
+        content: list[dict[str, Any]] = []
+        per_call = 0
+        for block in turn.blocks:
+            part = _part(block, turn)
+            if part is not None:
+                content.append(part)
+                per_call += block.mark is not None and block.mark.per_call
         if content:
             rendered.append({"role": turn.role, "content": content})
-            per_call = sum(1 for b, part in pairs if part is not None and b.mark and b.mark.per_call)
             stored.append(len(content) - per_call)
     if rules.cache == "cache_points":
         _set_cache_points(rendered, stored, rules.breakpoints)

@@ -63,6 +63,8 @@ def skip(block: Block, why: str) -> None:
 
 def without_own_keys(raw: dict[str, Any]) -> dict[str, Any]:
     """A copy without the keys that are ours."""
+    if "metadata" not in raw and "tracking_id" not in raw:
+        return raw.copy()
     return {key: value for key, value in raw.items() if key not in OWN_KEYS}
 
 

@@ -63,7 +63,9 @@ def split_operator(
     each other.
     """
     blocks = message.blocks
+    if operator is None or not blocks or blocks[-1].mark is None:
+        return blocks, []
     end = len(blocks)
-    while operator and end and (mark := blocks[end - 1].mark) and mark.rendering in ("system", "developer"):
+    while end and (mark := blocks[end - 1].mark) and mark.rendering in ("system", "developer"):
         end -= 1
     return (blocks[:end], blocks[end:]) if end else (blocks, [])
