@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from pi_rank.injection.marks import Mark
-from pi_rank.injection.messages import block_mark, message_marks, metadata_of
+from pi_rank.injection.marks import Mark, read_mark
+from pi_rank.injection.messages import metadata_of
 
 
 class Live(msgspec.Struct, frozen=True):
@@ -21,28 +21,30 @@ class Live(msgspec.Struct, frozen=True):
 
 def marks_in(messages: Sequence[Any]) -> Iterator[Mark]:
     """Every mark of a history, once, in the order in which the blocks were written."""
-    for raw in messages:
-        if not isinstance(raw, dict) or raw.get("role") != "user":
+    for raw in _raw_marks(messages):
+        mark = read_mark(raw)
+        if mark is not None:
+            yield mark
+
+
+def _raw_marks(messages: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    """What stands where marks stand, a block's own left out where the message has it too (the usual case)."""
+    for message in messages:
+        if not isinstance(message, dict) or message.get("role") != "user":
             continue
-        seen: set[str] = set()
-        if "metadata" in raw:
-            for mark in message_marks(raw):
-                seen.add(mark.id)
-                yield mark
-        content = raw.get("content")
+        ids: list[Any] = []
+        if "metadata" in message:
+            listed = metadata_of(message).get("injected")
+            for raw in listed if isinstance(listed, list) else ():
+                if isinstance(raw, dict):
+                    ids.append(raw.get("id"))
+                    yield raw
+        content = message.get("content")
         for part in content if isinstance(content, list) else ():
-            own = _unseen(part, seen) if isinstance(part, dict) and "metadata" in part else None
-            if own is not None:
-                seen.add(own.id)
-                yield own
-
-
-def _unseen(part: dict[str, Any], seen: set[str]) -> Mark | None:
-    """A block's own mark, unless the message has it too, which is the usual case and costs one look."""
-    marked = metadata_of(part).get("injected")
-    if isinstance(marked, dict) and marked.get("id") in seen:
-        return None
-    return block_mark(part)
+            if isinstance(part, dict) and "metadata" in part:
+                own = metadata_of(part).get("injected")
+                if isinstance(own, dict) and own.get("id") not in ids:
+                    yield own
 
 
 def live_records(messages: Sequence[Any], source: str) -> Live:
@@ -54,8 +56,9 @@ def live_records(messages: Sequence[Any], source: str) -> Live:
     records: dict[str, str] = {}
     sections: dict[str, str] = {}
     digests: set[str] = set()
-    for mark in marks_in(messages):
-        if mark.source != source:
+    for raw in _raw_marks(messages):
+        mark = read_mark(raw) if raw.get("source") == source else None
+        if mark is None:
             continue
         for gone in mark.withdrawn:
             records.pop(gone, None)

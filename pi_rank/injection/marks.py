@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime, timezone
+from itertools import zip_longest
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -49,8 +50,9 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def versions_by_id(self) -> dict[str, str]:
         """Record id → version digest; a mark of another version may lack some."""
-        padded = self.versions + ("",) * (len(self.record_ids) - len(self.versions))
-        return dict(zip(self.record_ids, padded, strict=False))
+        if len(self.versions) == len(self.record_ids):
+            return dict(zip(self.record_ids, self.versions, strict=True))
+        return dict(zip_longest(self.record_ids, self.versions[: len(self.record_ids)], fillvalue=""))
 
 
 def text_digest(text: str) -> str:

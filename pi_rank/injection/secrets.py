@@ -23,8 +23,8 @@ PATTERNS: dict[str, str] = {
 }
 # Every form contains one of these; looking for them first costs a hundredth of the expressions.
 HINTS = (
-    *("PRIVATE KEY-----", "AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-"),
-    *("sk-", "xox", "AIza", "k_live_", "k_test_", "pypi-", "npm_", "eyJ"),
+    *(b"PRIVATE KEY-----", b"AKIA", b"ASIA", b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_"),
+    *(b"glpat-", b"sk-", b"xox", b"AIza", b"k_live_", b"k_test_", b"pypi-", b"npm_", b"eyJ"),
 )
 _NAMES = list(PATTERNS)
 _ANY = re.compile("|".join(f"(?P<k{i}>{pattern})" for i, pattern in enumerate(PATTERNS.values())))
@@ -41,7 +41,8 @@ def mask_secrets(text: str) -> str:
 
 
 def _suspect(text: str) -> bool:
-    return any(hint in text for hint in HINTS)
+    data = text.encode("utf-8", "surrogatepass")  # bytes are searched several times faster than wide text
+    return any(hint in data for hint in HINTS)
 
 
 def _kind(match: re.Match[str]) -> str:

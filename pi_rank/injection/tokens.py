@@ -1,4 +1,4 @@
-"""An estimate of tokens without a tokenizer: four bytes of Latin text, or one wide character, each."""
+"""An estimate of tokens without a tokenizer: four bytes of ASCII or three of anything else make one."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from typing import Any
 from pi_rank.injection.dialects import Dialect
 from pi_rank.injection.messages import view
 
-BYTES_PER_TOKEN = 4
 MESSAGE_OVERHEAD_TOKENS = 4
 
 
 def estimate_tokens(text: str) -> int:
     """Tokens of a text, rounded up. Meant for budgets and reports; no model's own count is reproduced."""
-    if text.isascii():
-        return -(-len(text) // BYTES_PER_TOKEN)
-    narrow = sum(1 for character in text if character < "\u2e80")
-    return -(-narrow // BYTES_PER_TOKEN) + len(text) - narrow
+    ascii_bytes = len(text.encode("ascii", "ignore"))
+    other_bytes = len(text.encode("utf-8", "surrogatepass")) - ascii_bytes
+    return -(-(3 * ascii_bytes + 4 * other_bytes) // 12)
 
 
 def estimate_call_tokens(messages: Sequence[Any], dialect: Dialect | None = None) -> int:

@@ -80,19 +80,20 @@ def inject(
     refusal = _policy_refusal(content, mode, rendering, operator_text, server_state)
     if refusal:
         return ask.outcome("refused", refusal)
-    target = ask.target()
-    if target.outcome is not None:
-        return ask.outcome(target.outcome, target.reason, target.index)
-    try:
-        made = content() if callable(content) else content
-    except Exception as error:
-        logger.warning("injection of %s skipped: its content raised", source, exc_info=True)
-        return ask.outcome("refused", f"the content raised {type(error).__name__}: {error}")
-    refusal = _policy_refusal(made, mode, rendering, operator_text, server_state)
-    if refusal:
-        return ask.outcome("refused", refusal)
+    if callable(content):
+        target = ask.target()
+        if target.outcome is not None:
+            return ask.outcome(target.outcome, target.reason, target.index)
+        try:
+            content = content()
+        except Exception as error:
+            logger.warning("injection of %s skipped: its content raised", source, exc_info=True)
+            return ask.outcome("refused", f"the content raised {type(error).__name__}: {error}")
+        refusal = _policy_refusal(content, mode, rendering, operator_text, server_state)
+        if refusal:
+            return ask.outcome("refused", refusal)
     with _WRITING:
-        return _write(ask, made, rendering, status_of, secrets, max_bytes)
+        return _write(ask, content, rendering, status_of, secrets, max_bytes)
 
 
 class _Ask(msgspec.Struct, frozen=True):
@@ -122,7 +123,7 @@ def _write(
     secrets: str,
     max_bytes: int,
 ) -> InjectionResult:
-    target = ask.target()  # again, under the lock: another thread may have written meanwhile
+    target = ask.target()  # under the lock: another thread may have written meanwhile
     if target.outcome is not None:
         return ask.outcome(target.outcome, target.reason, target.index)
     full, part = _novel(ask, content, status_of)

@@ -78,8 +78,11 @@ def test_behaviour_37_the_token_estimate_includes_text_written_for_the_call(mode
     assert estimate_call_tokens(result.outgoing) == before + result.tokens
 
 
-def test_behaviour_37_wide_characters_count_one_each():
-    assert (estimate_tokens("abcdefg"), estimate_tokens("部署"), estimate_tokens("")) == (2, 2, 0)
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("", 0), ("abcdefg", 2), ("部署", 2), ("привет", 4), ("ab部", 2)]
+)
+def test_behaviour_37_four_bytes_of_ascii_or_three_of_other_text_make_a_token(text, tokens):
+    assert estimate_tokens(text) == tokens
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -21,8 +21,11 @@ def render(messages: Sequence[Message], rules: RenderRules, used_breakpoints: in
     """
     rendered: list[dict[str, Any]] = []
     ends: list[tuple[int, int]] = []  # (message, block) that a breakpoint of a user turn goes on
-    for turn in turns(messages, "system" if rules.system_messages else None):
-        content, stored = _content(turn.blocks, turn)
+    for turn in turns(messages, "system" if rules.system_messages else None, "anthropic"):
+        if turn.ready is not None:
+            content, stored = turn.ready, len(turn.ready)
+        else:
+            content, stored = _content(turn.blocks, turn)
         if not content:
             continue
         rendered.append({"role": turn.role, "content": content})

@@ -20,7 +20,11 @@ def render(messages: Sequence[Message], rules: RenderRules) -> list[dict[str, An
     """The `messages` of a request: one-key blocks, strict models' turns split, cache points set."""
     rendered: list[dict[str, Any]] = []
     stored: list[int] = []  # per message: blocks that are not for this call only
-    for turn in turns(messages, None):
+    for turn in turns(messages, None, "strands"):
+        if turn.ready is not None:
+            rendered.append({"role": turn.role, "content": turn.ready})
+            stored.append(len(turn.ready))
+            continue
         content: list[dict[str, Any]] = []
         per_call = 0
         for block in turn.blocks:

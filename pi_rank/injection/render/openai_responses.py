@@ -8,7 +8,7 @@ from typing import Any
 from pi_rank.injection.messages import Block, Message
 from pi_rank.injection.render.portable import image, skip, tool_result, tool_use, without_own_keys
 from pi_rank.injection.render.rules import RenderRules
-from pi_rank.injection.render.turns import split_operator
+from pi_rank.injection.render.turns import plain_parts, split_operator
 
 
 def render(messages: Sequence[Message], rules: RenderRules) -> list[dict[str, Any]]:
@@ -38,6 +38,10 @@ def _own(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
         return
     if message.role != "user":
         yield raw
+        return
+    ready = plain_parts(message.raw, message.dialect)
+    if ready is not None:
+        yield {**raw, "content": ready}
         return
     blocks, operator = split_operator(message, "developer" if rules.developer_messages else None)
     if isinstance(raw.get("content"), str):

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
-from pi_rank.injection.dialects import Dialect
-from pi_rank.injection.messages import Block, Message
+from pi_rank.injection.dialects import STRANDS_KEYS, Dialect, block_kind
+from pi_rank.injection.messages import Block, Message, metadata_of, role_of
+from pi_rank.injection.render.portable import without_own_keys
 
 
 class Turn(msgspec.Struct):
-    """A message to be: its blocks, and the operator's blocks that go into a message of their own after it."""
+    """A message to be: its blocks, and the operator's blocks that go into a message of their own after it.
+
+    `ready` holds the parts of a message of the provider's own dialect that needs no work.
+    """
 
     role: Literal["user", "assistant"]
     dialect: Dialect
     blocks: list[Block]
     operator: list[Block]
     joins: bool
+    ready: list[dict[str, Any]] | None = None
 
 
-def turns(messages: Sequence[Message], operator: Literal["system", "developer"] | None) -> Iterator[Turn]:
+def turns(
+    messages: Sequence[Message], operator: Literal["system", "developer"] | None, own: Dialect
+) -> Iterator[Turn]:
     """The turns of a history for providers whose messages hold tool calls and results as blocks.
 
     OpenAI's tool messages and items become blocks: outputs that follow each other make one user turn, calls
@@ -30,7 +37,7 @@ def turns(messages: Sequence[Message], operator: Literal["system", "developer"] 
     """
     open_turn: Turn | None = None
     for message in messages:
-        turn = _turn(message, operator)
+        turn = _turn(message, operator, own)
         if turn is None:
             continue
         if open_turn is not None and open_turn.role == turn.role and open_turn.joins and turn.joins:
@@ -43,14 +50,57 @@ def turns(messages: Sequence[Message], operator: Literal["system", "developer"] 
         yield open_turn
 
 
-def _turn(message: Message, operator: Literal["system", "developer"] | None) -> Turn | None:
-    role = message.role
+def _turn(message: Message, operator: Literal["system", "developer"] | None, own: Dialect) -> Turn | None:
+    role = role_of(message.raw)
     if role not in ("user", "assistant", "tool"):
         return None
+    ready = plain_parts(message.raw, message.dialect) if message.dialect == own else None
+    if ready is not None:
+        return Turn("assistant" if role == "assistant" else "user", message.dialect, [], [], False, ready)
     blocks, apart = split_operator(message, operator)
     openai = message.dialect in ("openai_chat", "openai_responses")
     joins = role == "tool" or (role == "assistant" and openai)
     return Turn("assistant" if role == "assistant" else "user", message.dialect, blocks, apart, joins)
+
+
+def plain_parts(raw: dict[str, Any], dialect: Dialect) -> list[dict[str, Any]] | None:
+    """The parts of a message as they are sent in its own dialect, where only our keys have to go.
+
+    Most messages are like that, and this spares them the general way. None where more is to be done: an empty
+    or unknown part, tool results behind something else, operator text or text for this call only.
+    """
+    content = raw.get("content")
+    if not isinstance(content, list) or not content or ("metadata" in raw and not _sent_as_text(raw)):
+        return None
+    parts: list[dict[str, Any]] = []
+    last = "tool_result"
+    for part in content:
+        kind = block_kind(part, dialect)
+        if kind == "text":
+            if not isinstance(part, dict) or not part["text"]:
+                return None
+        elif kind == "unknown" or (kind == "tool_result" and last != "tool_result"):
+            return None
+        last = kind
+        if "metadata" in part:
+            if not _is_sent_as_text(metadata_of(part).get("injected")):
+                return None
+            part = without_own_keys(part)
+        if dialect == "strands" and len(part) > 1:
+            part = {key: value for key, value in part.items() if key in STRANDS_KEYS}
+        parts.append(part)
+    return parts
+
+
+def _sent_as_text(raw: dict[str, Any]) -> bool:
+    listed = metadata_of(raw).get("injected")
+    return not isinstance(listed, list) or all(map(_is_sent_as_text, listed))
+
+
+def _is_sent_as_text(mark: Any) -> bool:  # noqa: ANN401 - whatever stands where a mark does
+    if not isinstance(mark, dict):
+        return mark is None
+    return mark.get("rendering") == "text" and "per_call" not in mark
 
 
 def split_operator(
