@@ -21,14 +21,10 @@ a prefix may change.
 Exit code: 0 no undeclared break, 1 at least one, 2 the file cannot be read."""
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to a command line's subparsers; `args.run` is its function."""
-    parser = subparsers.add_parser(
-        "prefix-check",
-        help="check that requests keep the provider's prompt cache",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options on its own parser; `args.run` is its function."""
+    parser.description = DESCRIPTION
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("requests", metavar="REQUESTS.jsonl", help="the file, or - for standard input")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(

@@ -13,7 +13,7 @@ from pi_rank.errors import ContextError
 from pi_rank.injection import Injector, quarantine
 from pi_rank.injection.live import marks_in
 from pi_rank.injection.prefix_check import Request, check_prefixes
-from pi_rank.injection.prefix_command import add_parser
+from pi_rank.injection.prefix_command import configure
 
 from .sessions import DESIGNS, TOPICS, Session
 from .shapes import DIALECTS, user
@@ -254,12 +254,16 @@ def test_random_interleavings_never_break_the_prefix_nor_repeat_a_record(steps, 
     assert "About" not in json.dumps(session.shown())
 
 
+def parsed(*argv: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="pi-rank prefix-check")
+    configure(parser)
+    return parser.parse_args(argv)
+
+
 def command(tmp_path, lines: list, *options: str) -> int:
     path = tmp_path / "requests.jsonl"
     path.write_text("\n".join(x if isinstance(x, str) else json.dumps(x) for x in lines), encoding="utf-8")
-    parser = argparse.ArgumentParser(prog="pi-rank")
-    add_parser(parser.add_subparsers())
-    args = parser.parse_args(["prefix-check", str(path), *options])
+    args = parsed(str(path), *options)
     return args.run(args)
 
 
@@ -294,9 +298,7 @@ def test_the_command_says_what_is_wrong_and_exits_2(tmp_path, capsys, lines, opt
 
 
 def test_a_missing_file_is_named(capsys):
-    parser = argparse.ArgumentParser()
-    add_parser(parser.add_subparsers())
-    args = parser.parse_args(["prefix-check", "no-such-file.jsonl"])
+    args = parsed("no-such-file.jsonl")
     assert args.run(args) == 2
     assert "no-such-file.jsonl" in capsys.readouterr().err
 
