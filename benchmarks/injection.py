@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.hashing_embedder import HashingEmbedder
-from benchmarks.injection_session import ASPECTS, DESIGNS, TODAY, TURNS, WORDS, Session, prompts, write_root
+from benchmarks.injection_session import DESIGNS, TODAY, TURNS, Session, prompts, write_root
 from pi_rank import MemoryEngine, SessionContext
-from pi_rank.injection import inject
+from pi_rank.injection import Injector, inject, own_words
 from pi_rank.injection.render import pin_rules, render
+from pi_rank.results import RetrievalContext
 
 LENGTHS = (10, 100, 1_000)
 ROUNDS = 100
@@ -76,19 +77,24 @@ def measure_design(design: str, engine: MemoryEngine) -> dict[str, Any]:
 def measure_costs(engine: MemoryEngine) -> list[dict[str, Any]]:
     """Best of ROUNDS of each step, in µs of processor time; every retrieval embeds a query of its own."""
     texts = list(prompts())
-    unseen = f"How does {WORDS[-1]} handle {ASPECTS[0]}?"  # no topic of the session: all of its block is new
-    context = engine.build_retrieval_context(SessionContext(latest_user_message=unseen), today=TODAY)
     turns = (SessionContext(latest_user_message=f"{texts[n % TURNS]} ({n})") for n in count())
     rules = pin_rules("anthropic", "claude-opus-5")
     rows = []
     for length in LENGTHS:
         messages = history(length, engine, texts)
         last = messages.pop()
+        turn = SessionContext(latest_user_message=own_words([last]))
+        context = engine.build_retrieval_context(turn, today=TODAY)
 
-        def write(messages: list[dict[str, Any]] = messages, last: dict[str, Any] = last) -> None:
-            inject([*messages, dict(last)], context, source="pi", dialect="anthropic")
+        def write(
+            messages: list[dict[str, Any]] = messages,
+            last: dict[str, Any] = last,
+            context: RetrievalContext = context,
+        ) -> None:
+            statuses = engine.record_statuses
+            inject([*messages, dict(last)], context, source="pi", dialect="anthropic", status_of=statuses)
 
-        def draw(messages: list[dict[str, Any]] = [*messages, last]) -> None:  # noqa: B006 - bound, not changed
+        def draw(messages: tuple[dict[str, Any], ...] = (*messages, last)) -> None:
             render(messages, rules, dialect="anthropic")
 
         def retrieve() -> None:
@@ -105,16 +111,15 @@ def best_of(step: Callable[[], None]) -> float:
 
 
 def history(length: int, engine: MemoryEngine, texts: list[str]) -> list[dict[str, Any]]:
-    """A stored conversation of `length` messages, with what the session's turns wrote into it."""
+    """The session as stored after `length` messages, then its next turn; after fifty turns they repeat."""
     messages: list[dict[str, Any]] = []
-    while len(messages) < length - 1:
-        prompt = texts[len(messages) // 2 % len(texts)]
-        messages.append({"role": "user", "content": [{"type": "text", "text": prompt}]})
-        if len(messages) // 2 < len(texts):
-            context = engine.build_retrieval_context(SessionContext(latest_user_message=prompt), today=TODAY)
-            inject(messages, context, source="pi", dialect="anthropic")
+    injector = Injector(engine, source="pi")
+    for turn in range(length // 2):
+        messages.append({"role": "user", "content": [{"type": "text", "text": texts[turn % TURNS]}]})
+        injector.inject(messages, dialect="anthropic")
         messages.append({"role": "assistant", "content": [{"type": "text", "text": "done"}]})
-    return [*messages[: length - 1], {"role": "user", "content": [{"type": "text", "text": texts[-1]}]}]
+    text = texts[length // 2 % TURNS]
+    return [*messages, {"role": "user", "content": [{"type": "text", "text": text}]}]
 
 
 def timed(step: Callable[[], Any]) -> float:

@@ -96,7 +96,7 @@ ITEM_ROLES: dict[str, ItemRole] = {
     for name in RESPONSES_ITEMS
     if name not in ("item_reference", "compaction")
 }
-_TYPED: dict[Dialect, dict[str, BlockKind]] = {
+PART_TYPES: dict[Dialect, dict[str, BlockKind]] = {
     "anthropic": ANTHROPIC_TYPES,
     "openai_chat": OPENAI_CHAT_TYPES,
     "openai_responses": RESPONSES_PARTS,
@@ -111,7 +111,7 @@ def block_kind(part: Any, dialect: Dialect) -> BlockKind:  # noqa: ANN401
         kind = _first_known(part)
     else:
         named = part.get("type")
-        kind = _TYPED[dialect].get(named, "unknown") if isinstance(named, str) else "unknown"
+        kind = PART_TYPES[dialect].get(named, "unknown") if isinstance(named, str) else "unknown"
     return "unknown" if kind == "text" and not isinstance(part.get("text"), str) else kind
 
 

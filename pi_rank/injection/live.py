@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from pi_rank.injection.marks import Mark, read_mark
-from pi_rank.injection.messages import metadata_of
 
 
 class Live(msgspec.Struct, frozen=True):
@@ -33,8 +32,9 @@ def _raw_marks(messages: Sequence[Any]) -> Iterator[dict[str, Any]]:
         if not isinstance(message, dict) or message.get("role") != "user":
             continue
         ids: list[Any] = []
-        if "metadata" in message:
-            listed = metadata_of(message).get("injected")
+        metadata = message.get("metadata")
+        if isinstance(metadata, dict):
+            listed = metadata.get("injected")
             for raw in listed if isinstance(listed, list) else ():
                 if isinstance(raw, dict):
                     ids.append(raw.get("id"))
@@ -42,7 +42,8 @@ def _raw_marks(messages: Sequence[Any]) -> Iterator[dict[str, Any]]:
         content = message.get("content")
         for part in content if isinstance(content, list) else ():
             if isinstance(part, dict) and "metadata" in part:
-                own = metadata_of(part).get("injected")
+                metadata = part["metadata"]
+                own = metadata.get("injected") if isinstance(metadata, dict) else None
                 if isinstance(own, dict) and own.get("id") not in ids:
                     yield own
 
@@ -63,6 +64,7 @@ def live_records(messages: Sequence[Any], source: str) -> Live:
         for gone in mark.withdrawn:
             records.pop(gone, None)
         records.update(mark.versions_by_id())
-        sections.update(mark.sections)
+        if mark.sections:
+            sections.update(mark.sections)
         digests.add(mark.digest)
     return Live(records, sections, frozenset(digests))

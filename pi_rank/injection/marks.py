@@ -13,6 +13,7 @@ it. Both are stripped from what is sent (`pi_rank.injection.render`).
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from itertools import zip_longest
 from typing import Any, Literal
@@ -48,11 +49,9 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     per_call: bool = False
     quarantined: str = ""
 
-    def versions_by_id(self) -> dict[str, str]:
-        """Record id → version digest; a mark of another version may lack some."""
-        if len(self.versions) == len(self.record_ids):
-            return dict(zip(self.record_ids, self.versions, strict=True))
-        return dict(zip_longest(self.record_ids, self.versions[: len(self.record_ids)], fillvalue=""))
+    def versions_by_id(self) -> Iterator[tuple[str, str]]:
+        """Record ids with their version digests, "" where a mark of another version lacks one."""
+        return zip_longest(self.record_ids, self.versions[: len(self.record_ids)], fillvalue="")
 
 
 def text_digest(text: str) -> str:

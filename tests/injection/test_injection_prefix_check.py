@@ -248,7 +248,7 @@ def test_random_interleavings_never_break_the_prefix_nor_repeat_a_record(steps, 
     assert session.check().undeclared == ()
     live: dict[str, str] = {}
     for mark in marks_in(session.messages):
-        for record_id, version in mark.versions_by_id().items():
+        for record_id, version in mark.versions_by_id():
             assert live.get(record_id) != version, f"{record_id} was written twice"
             live[record_id] = version
     assert "About" not in json.dumps(session.shown())

@@ -127,7 +127,7 @@ def test_twenty_turns_with_tools_a_retry_a_restart_and_a_compaction(tmp_path):
 def assert_no_duplicates(messages) -> None:
     live: dict[str, str] = {}
     for mark in marks_in(messages):
-        for record_id, version in mark.versions_by_id().items():
+        for record_id, version in mark.versions_by_id():
             assert live.get(record_id) != version
             live[record_id] = version
 

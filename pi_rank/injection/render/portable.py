@@ -14,9 +14,6 @@ from pi_rank.injection.messages import Block
 
 logger = logging.getLogger("pi_rank.injection")
 
-OWN_KEYS = frozenset({"metadata", "tracking_id"})
-"""Keys of a stored message or block that no provider knows."""
-
 
 class ToolUse(msgspec.Struct, frozen=True):
     """A call: `arguments` is the JSON text where the source has text, so that its bytes stay as they were."""
@@ -62,10 +59,11 @@ def skip(block: Block, why: str) -> None:
 
 
 def without_own_keys(raw: dict[str, Any]) -> dict[str, Any]:
-    """A copy without the keys that are ours."""
-    if "metadata" not in raw and "tracking_id" not in raw:
-        return raw.copy()
-    return {key: value for key, value in raw.items() if key not in OWN_KEYS}
+    """A copy without the keys that are ours, `metadata` and `tracking_id`, which no provider knows."""
+    copy = raw.copy()
+    copy.pop("metadata", None)
+    copy.pop("tracking_id", None)
+    return copy
 
 
 def tool_use(raw: dict[str, Any]) -> ToolUse | None:

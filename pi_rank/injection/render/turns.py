@@ -7,9 +7,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from pi_rank.injection.dialects import STRANDS_KEYS, Dialect, block_kind
+from pi_rank.injection.dialects import PART_TYPES, STRANDS_KEYS, BlockKind, Dialect
 from pi_rank.injection.messages import Block, Message, metadata_of, role_of
 from pi_rank.injection.render.portable import without_own_keys
+
+_NONE: list[Block] = []  # the blocks of a turn that is ready; it joins no other, so nothing is added
 
 
 class Turn(msgspec.Struct):
@@ -37,7 +39,8 @@ def turns(
     """
     open_turn: Turn | None = None
     for message in messages:
-        turn = _turn(message, operator, own)
+        turn = _plain_turn(message) if message.dialect == own else None
+        turn = turn or _turn(message, operator)
         if turn is None:
             continue
         if open_turn is not None and open_turn.role == turn.role and open_turn.joins and turn.joins:
@@ -50,13 +53,19 @@ def turns(
         yield open_turn
 
 
-def _turn(message: Message, operator: Literal["system", "developer"] | None, own: Dialect) -> Turn | None:
+def _plain_turn(message: Message) -> Turn | None:
+    raw = message.raw
+    role = raw.get("role") if isinstance(raw, dict) else None
+    if role not in ("user", "assistant"):
+        return None
+    ready = plain_parts(raw, message.dialect)
+    return None if ready is None else Turn(role, message.dialect, _NONE, _NONE, False, ready)
+
+
+def _turn(message: Message, operator: Literal["system", "developer"] | None) -> Turn | None:
     role = role_of(message.raw)
     if role not in ("user", "assistant", "tool"):
         return None
-    ready = plain_parts(message.raw, message.dialect) if message.dialect == own else None
-    if ready is not None:
-        return Turn("assistant" if role == "assistant" else "user", message.dialect, [], [], False, ready)
     blocks, apart = split_operator(message, operator)
     openai = message.dialect in ("openai_chat", "openai_responses")
     joins = role == "tool" or (role == "assistant" and openai)
@@ -72,21 +81,32 @@ def plain_parts(raw: dict[str, Any], dialect: Dialect) -> list[dict[str, Any]] |
     content = raw.get("content")
     if not isinstance(content, list) or not content or ("metadata" in raw and not _sent_as_text(raw)):
         return None
+    try:
+        return _stripped(content, dialect)
+    except (
+        KeyError,
+        TypeError,
+    ):  # unknown, or no part at all: the general way says which
+        return None
+
+
+def _stripped(content: list[Any], dialect: Dialect) -> list[dict[str, Any]] | None:
+    kinds = PART_TYPES.get(dialect)
     parts: list[dict[str, Any]] = []
-    last = "tool_result"
+    last: BlockKind = "tool_result"
     for part in content:
-        kind = block_kind(part, dialect)
+        kind = kinds[part["type"]] if kinds is not None else STRANDS_KEYS[next(iter(part), "")]
         if kind == "text":
-            if not isinstance(part, dict) or not part["text"]:
+            if not part["text"] or not isinstance(part["text"], str):
                 return None
-        elif kind == "unknown" or (kind == "tool_result" and last != "tool_result"):
+        elif kind == "tool_result" and last != "tool_result":
             return None
         last = kind
         if "metadata" in part:
             if not _is_sent_as_text(metadata_of(part).get("injected")):
                 return None
             part = without_own_keys(part)
-        if dialect == "strands" and len(part) > 1:
+        if kinds is None and len(part) > 1:
             part = {key: value for key, value in part.items() if key in STRANDS_KEYS}
         parts.append(part)
     return parts
