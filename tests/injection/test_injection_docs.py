@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,30 @@ def test_every_adapter_of_the_page_exists():
     named = {"strands", "langchain", "openai-agents", "pydantic-ai", "anthropic", "openai"}
     assert set(re.findall(r"`pi-rank\[([a-z-]+)\]`", PAGE.read_text(encoding="utf-8"))) == named
     assert {name.replace("-", "_") for name in named} <= {path.stem for path in folder.glob("*.py")}
+
+
+@pytest.mark.parametrize(
+    ("module", "package", "message"),
+    [
+        ("strands", "strands", "strands-agents is not installed: pip install 'pi-rank[strands]'"),
+        ("langchain", "langchain", "langchain is not installed: pip install 'pi-rank[langchain]'"),
+        ("openai_agents", "agents", "openai-agents is not installed: pip install 'pi-rank[openai-agents]'"),
+        ("pydantic_ai", "pydantic_ai", "pydantic-ai is not installed: pip install 'pi-rank[pydantic-ai]'"),
+    ],
+)
+def test_an_adapter_without_its_framework_says_what_to_install(module, package, message):
+    code = f"""
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == {package!r}:
+            raise ImportError(name)
+sys.meta_path.insert(0, Absent())
+import pi_rank.injection.adapters.{module}
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.rstrip().endswith(f"ImportError: {message}")
 
 
 def test_every_file_of_the_page_exists():

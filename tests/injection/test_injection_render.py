@@ -94,6 +94,34 @@ def test_behaviour_24_and_44_golden_bytes(provider, model):
     assert "\n".join(lines) + "\n" == golden.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("provider", "model", "expected"),
+    [
+        ("anthropic", "claude-opus-5", '{"role": "system", "content": [{"type": "text", "text": "policy"}]}'),
+        ("openai_chat", "gpt-5", '{"role": "developer", "content": "policy"}'),
+        (
+            "openai_responses",
+            "gpt-5",
+            '{"role": "developer", "content": [{"type": "input_text", "text": "policy"}]}',
+        ),
+    ],
+)
+def test_behaviour_44_operator_text_as_a_message_of_its_own(provider, model, expected):
+    image = {"image": {"format": "png", "source": {"bytes": b"x"}}}
+    messages = [{"role": "user", "content": [image]}]
+    inject(messages, "policy", source="p", rendering="developer", operator_text=True)
+    assert wire(messages, pin_rules(provider, model))[-1] == expected
+
+
+def test_behaviour_44_a_message_of_nothing_but_operator_text_stays_the_users():
+    messages = [{"role": "user", "content": []}]
+    inject(messages, "policy", source="p", rendering="system", operator_text=True, dialect="anthropic")
+    rules = pin_rules("anthropic", "claude-opus-5", breakpoints=0)
+    assert wire(messages, rules, "anthropic") == [
+        '{"role": "user", "content": [{"type": "text", "text": "policy"}]}'
+    ]
+
+
 def test_behaviour_24_a_string_content_is_sent_as_a_string_to_openai():
     messages = [{"role": "user", "content": "hi"}]
     inject(messages, "block", source="pi")
