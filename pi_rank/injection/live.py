@@ -66,5 +66,5 @@ def live_records(messages: Sequence[Any], source: str) -> Live:
         records.update(mark.versions_by_id())
         if mark.sections:
             sections.update(mark.sections)
-        digests.add(mark.digest)
+        digests.update((mark.digest, mark.quarantined_digest))
     return Live(records, sections, frozenset(digests))

@@ -48,6 +48,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     chars: int = 0
     per_call: bool = False
     quarantined: str = ""
+    quarantined_digest: str = ""
 
     def versions_by_id(self) -> Iterator[tuple[str, str]]:
         """Record ids with their version digests, "" where a mark of another version lacks one."""

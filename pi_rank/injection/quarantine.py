@@ -12,7 +12,7 @@ from pi_rank.injection import dialects
 from pi_rank.injection.dialects import Dialect
 from pi_rank.injection.live import marks_in
 from pi_rank.injection.marks import Mark, mark_to_dict, text_digest
-from pi_rank.injection.messages import Message, RawMessage
+from pi_rank.injection.messages import Message, RawMessage, metadata_of
 
 PLACEHOLDER = "[Recalled memory was removed here by a guardrail.]"
 
@@ -48,17 +48,29 @@ def quarantine(messages: list[RawMessage], block_id: str, dialect: Dialect | Non
 
 def _replace(raw: RawMessage, part: Any, start: int, mark: Mark) -> None:  # noqa: ANN401
     content = raw["content"]
-    old = content[start : start + mark.chars] if isinstance(content, str) else part["text"]
+    whole = isinstance(content, str)
+    old = content[start : start + mark.chars] if whole else part if isinstance(part, str) else part["text"]
     text = old[: len(old) - len(old.lstrip("\n"))] + PLACEHOLDER  # the separator is part of the stored text
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    chars = len(text) if isinstance(content, str) else 0
-    changed = msgspec.structs.replace(mark, quarantined=now, digest=text_digest(text), chars=chars)
-    if isinstance(content, str):
+    changed = msgspec.structs.replace(
+        mark,
+        quarantined=now,
+        quarantined_digest=mark.digest,
+        digest=text_digest(text),
+        chars=len(text) if whole else 0,
+    )
+    if whole:
         raw["content"] = content[:start] + text + content[start + mark.chars :]
     else:
-        metadata = {**part.get("metadata", {}), "injected": mark_to_dict(changed)}
-        raw["content"] = [{**b, "text": text, "metadata": metadata} if b is part else b for b in content]
-    _replace_message_mark(raw, changed, moved=chars - mark.chars, after=start)
+        raw["content"] = [_replaced(b, text, changed) if b is part else b for b in content]
+    _replace_message_mark(raw, changed, moved=changed.chars - mark.chars, after=start)
+
+
+def _replaced(part: Any, text: str, mark: Mark) -> Any:  # noqa: ANN401 - a block dict, or a bare string
+    if isinstance(part, str):
+        return text
+    metadata = {**metadata_of(part), "injected": mark_to_dict(mark)}
+    return {**part, "text": text, "metadata": metadata}
 
 
 def _replace_message_mark(raw: RawMessage, changed: Mark, *, moved: int, after: int) -> None:

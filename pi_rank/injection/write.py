@@ -13,7 +13,7 @@ import msgspec
 from pi_rank.errors import ContextError
 from pi_rank.injection import dialects
 from pi_rank.injection.dialects import Dialect
-from pi_rank.injection.live import live_records
+from pi_rank.injection.live import Live, live_records
 from pi_rank.injection.marks import (
     RENDERINGS,
     Mark,
@@ -37,9 +37,8 @@ logger = logging.getLogger("pi_rank.injection")
 Content = str | RetrievalContext | None
 Mode = Literal["persist", "per_call"]
 MAX_BYTES = 65_536
-_WRITING = (
-    threading.Lock()
-)  # looking and appending are one step; it lasts microseconds, so one lock is enough
+# Looking and appending are one step. It lasts microseconds, so one lock serves all conversations.
+_WRITING = threading.Lock()
 
 
 def inject(
@@ -140,10 +139,7 @@ def _write(
         )
     mark = _mark(ask, text, part, rendering, raw)
     outgoing = _add(ask, target, raw, text, mark)
-    logger.info(
-        "injected block %s of %s: %d bytes, records %s", mark.id, ask.source, size, list(mark.record_ids)
-    )
-    saved = max(0, len(full.encode("utf-8", "surrogatepass")) - size)
+    logger.info("injected %s of %s: %d bytes, records %s", mark.id, ask.source, size, list(mark.record_ids))
     return InjectionResult(
         outcome="written",
         source=ask.source,
@@ -152,7 +148,7 @@ def _write(
         record_ids=part.record_ids,
         withdrawn=part.withdrawn,
         bytes=size,
-        bytes_saved=saved,
+        bytes_saved=max(0, len(full.encode("utf-8", "surrogatepass")) - size),
         tokens=estimate_tokens(text),
         tokens_saved=max(0, estimate_tokens(full) - estimate_tokens(text)),
         message_index=target.index,
@@ -166,10 +162,22 @@ def _novel(ask: _Ask, content: Content, status_of: StatusLookup | None) -> tuple
     """The full text, and the part of it that is new to the conversation."""
     live = live_records(ask.messages, ask.source)
     if isinstance(content, RetrievalContext):
-        return content.markdown, novel_part(content, live, status_of)
+        return content.markdown, _novel_records(content, live, status_of, ask.source)
     text = content or ""
     masked = mask_secrets(text)
     return text, Novelty(text="" if text_digest(masked) in live.digests else text)
+
+
+def _novel_records(
+    context: RetrievalContext, live: Live, status_of: StatusLookup | None, source: str
+) -> Novelty:
+    try:
+        return novel_part(context, live, status_of)
+    except Exception:
+        if status_of is None:
+            raise
+        logger.warning("%s withdraws no record this turn: their status is not known", source, exc_info=True)
+        return novel_part(context, live)
 
 
 def with_separator(text: str, message: Message) -> str:

@@ -97,6 +97,14 @@ def test_behaviour_38_quarantine_replaces_one_block_and_records_the_place(dialec
     assert inject(messages, MEMORY, source="pi", dialect=dialect).outcome == "nothing_new"
 
 
+def test_behaviour_38_a_text_that_was_quarantined_is_not_written_again():
+    messages = [user("hi", "strands")]
+    done = inject(messages, "a static text", source="pi")
+    quarantine(messages, done.block_id)
+    messages += [assistant("ok", "strands"), user("next", "strands")]
+    assert inject(messages, "a static text", source="pi").outcome == "nothing_new"
+
+
 def test_behaviour_38_in_a_string_content_the_other_blocks_stay_found():
     messages = [{"role": "user", "content": "hi"}]
     result = inject(messages, MEMORY, source="pi")

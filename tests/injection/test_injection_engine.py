@@ -117,6 +117,18 @@ def test_what_is_edited_and_deleted_in_the_files_is_replaced_and_withdrawn(engin
     assert f"(since May) (replaces the earlier text of {ours[0]['id']})" in again.text
 
 
+def test_statuses_of_records_that_are_active_contested_tombstoned_or_unknown(engine):
+    by_status = engine.record_statuses(["mem_none", *every_id(engine)])
+    assert "mem_none" not in by_status
+    assert {"active", "contested", "deprecated", "superseded", "tombstoned"} <= set(by_status.values())
+
+
+def every_id(engine):
+    texts = [path.read_text(encoding="utf-8") for path in sorted(engine.root.rglob("*.jsonl"))]
+    lines = [json.loads(line) for text in texts for line in text.splitlines() if line.strip()]
+    return [line["id"] for line in lines if "statement" in line]
+
+
 def test_injection_itself_needs_no_numpy():
     code = (
         "import sys, pi_rank.injection, pi_rank.injection.render, pi_rank.injection.prefix_command;"

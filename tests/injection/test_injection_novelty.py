@@ -72,6 +72,17 @@ def test_behaviour_16_deprecated_contested_and_deleted_records_are_withdrawn():
     assert say(messages, context([memory.records["mem_a"]]), status_of=memory.record_statuses).wrote
 
 
+def test_behaviour_16_a_lookup_of_statuses_that_fails_costs_only_the_withdrawals(caplog):
+    def broken(ids):
+        raise OSError("disk gone")
+
+    messages = []
+    say(messages, context([PYTEST]))
+    result = say(messages, context([RUFF]), status_of=broken)
+    assert (result.record_ids, result.withdrawn) == (("mem_b",), ())
+    assert [entry.levelname for entry in caplog.records if entry.levelname == "WARNING"] == ["WARNING"]
+
+
 def test_behaviour_16_a_record_contested_since_is_shown_as_contested():
     memory = ListMemory([PYTEST])
     messages = []
