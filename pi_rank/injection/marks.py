@@ -32,7 +32,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `versions[i]` is the digest of what `record_ids[i]` said when it was written; `withdrawn` are records that
     the block takes back; `sections` are digests of parts that are no records (scratchpad, daily log).
     `digest` is that of the text without leading newlines. `start` and `chars` place the text in a string
-    content.
+    content. `quarantined` is when the text was replaced, `quarantined_digest` the digest that it had before.
     """
 
     source: str
