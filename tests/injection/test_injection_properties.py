@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pi_rank.injection import inject, strip_injected
@@ -87,8 +87,10 @@ def test_rendering_sends_every_text_once_and_no_mark(turns, dialect, provider):
     assert "".join(words_of(message, target) for message in wired) == stored
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(TURNS, st.sampled_from(DIALECTS), PROVIDERS)
+@example([("", [], False), ("", [], True)], "strands", "openai_chat")
+@example([("", [], False), ("", [], True)], "openai_responses", "openai_chat")
 def test_an_earlier_rendering_is_a_prefix_of_every_later_one(turns, dialect, provider):
     messages, _ = converse(turns, dialect)
     rules = pin_rules(provider, "m", breakpoints=0)

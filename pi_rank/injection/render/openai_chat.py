@@ -14,24 +14,22 @@ from pi_rank.injection.render.turns import plain_parts, split_operator
 def render(messages: Sequence[Message], rules: RenderRules) -> list[dict[str, Any]]:
     """The `messages` of a request: tool messages directly after their calls, then the user's text."""
     rendered: list[dict[str, Any]] = []
+    joins = False  # whether the assistant's items before this one, of Responses, are of the same turn
     for message in messages:
-        if message.dialect == "openai_chat":
-            rendered += _own(message, rules)
-        else:
-            for made in _foreign(message, rules):
-                _join(rendered, made)
+        made = _own(message, rules) if message.dialect == "openai_chat" else _foreign(message, rules)
+        for item in made:
+            if joins and item["role"] == "assistant" and rendered[-1]["role"] == "assistant":
+                item = _joined(rendered.pop(), item)
+            rendered.append(item)
+        joins = message.dialect == "openai_responses" and message.role == "assistant" and bool(rendered)
     return rendered
 
 
-def _join(rendered: list[dict[str, Any]], made: dict[str, Any]) -> None:
-    """Add a message; the assistant's text and calls, which are items in Responses, make one message here."""
-    if made["role"] != "assistant" or not rendered or rendered[-1]["role"] != "assistant":
-        rendered.append(made)
-        return
-    last = rendered.pop()
-    content = [*(last["content"] or []), *(made["content"] or [])] or None
-    calls = [*last.get("tool_calls", []), *made.get("tool_calls", [])]
-    rendered.append({"role": "assistant", "content": content, **({"tool_calls": calls} if calls else {})})
+def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """One assistant message of two: text and calls, which are items in Responses, stand together here."""
+    content = [*(first["content"] or []), *(second["content"] or [])] or None
+    calls = [*first.get("tool_calls", []), *second.get("tool_calls", [])]
+    return {"role": "assistant", "content": content, **({"tool_calls": calls} if calls else {})}
 
 
 def _own(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
