@@ -66,5 +66,5 @@ def live_records(messages: Sequence[Any], source: str) -> Live:
         records.update(mark.versions_by_id())
         if mark.sections:
             sections.update(mark.sections)
-        digests.update((mark.digest, mark.quarantined_digest))
+        digests.add(mark.quarantined_digest or mark.digest)
     return Live(records, sections, frozenset(digests))

@@ -83,11 +83,8 @@ def plain_parts(raw: dict[str, Any], dialect: Dialect) -> list[dict[str, Any]] |
         return None
     try:
         return _stripped(content, dialect)
-    except (
-        KeyError,
-        TypeError,
-    ):  # unknown, or no part at all: the general way says which
-        return None
+    except (KeyError, TypeError):
+        return None  # an unknown part, or none at all: the general way says which
 
 
 def _stripped(content: list[Any], dialect: Dialect) -> list[dict[str, Any]] | None:
