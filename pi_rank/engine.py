@@ -26,7 +26,7 @@ from pi_rank.store_schema import DamagedStoreError
 from pi_rank.turn import Memory, Request, Stopwatch, run_turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from datetime import date
     from types import TracebackType
 
@@ -231,6 +231,10 @@ class MemoryEngine:
         """As `retrieve_batch`, one answer at a time; only a few are read, or kept, ahead."""
         self._fresh(wait_for_model=True)  # while one thread refreshes, an older snapshot serves the others
         return in_order(lambda context: self.build_retrieval_context(context, **options), contexts, threads)
+
+    def record_statuses(self, ids: Collection[str]) -> dict[str, str]:
+        """Record id → present status, `tombstoned` included; an id that no longer exists is left out."""
+        return self._fresh(wait_for_model=False).statuses(ids)
 
     def status(self) -> dict[str, Any]:
         """What the store holds, JSON-ready."""
