@@ -37,6 +37,9 @@ COMMANDS = {
     "context": Command("pi_rank.cli.context:configure", "the context block for one prompt"),
     "batch": Command("pi_rank.cli.batch:configure", "many turns from a file, answered on all cores"),
     "search": Command("pi_rank.cli.search:configure", "ranked records for a query"),
+    "prefix-check": Command(
+        "pi_rank.injection.prefix_command:configure", "check that requests keep the provider's prompt cache"
+    ),
     "sync": Command("pi_rank.cli.memory:configure_sync", "read the memory files into the store"),
     "status": Command("pi_rank.cli.memory:configure_status", "what the store holds"),
     "rebuild": Command("pi_rank.cli.memory:configure_rebuild", "make the store anew from the memory files"),
