@@ -67,12 +67,18 @@ def blend(
     :param hits: the semantic hits, at least one.
     :param tie_rank: int32[n_rows]; equal scores are ordered by it, ascending.
     """
-    rows = np.union1d(lexical_rows, hits.rows)
+    rows = _union(lexical_rows, hits.rows)
     words = lexical_weight(hits.scores) * lexical_part(*lexical.score_rows(terms, rows))
     meaning = _semantic_part(vectors, query_vector, hits, rows, words, tie_rank)
     scores = words + meaning
     order = np.lexsort((tie_rank[rows], -scores))
     return Blend(rows[order], scores[order], words[order], meaning[order])
+
+
+def _union(one: Rows, other: Rows) -> Rows:
+    """Both arrays' rows once, ascending; np.union1d takes 30 µs for it."""
+    rows = np.sort(np.concatenate((one, other)))
+    return rows[np.concatenate(([True], rows[1:] != rows[:-1]))]
 
 
 def lexical_part(bm25: Scores, coverage: Scores) -> Scores:
@@ -105,12 +111,11 @@ def _semantic_part(
 ) -> Scores:
     """float64[m]; a row that is not embedded yet is taken for an average one, so that its words decide."""
     centre = vectors.mean(hits.rows[:CENTRE_HITS])
-    cosines, common = vectors.products(np.stack((query_vector, centre)), rows)
-    part: Scores = cosines - CENTRING * common
+    part = vectors.products(query_vector - np.float32(CENTRING) * centre, rows)
     embedded = np.flatnonzero(~np.isnan(part))
     first = np.lexsort((tie_rank[rows[embedded]], -(part + words)[embedded]))
     best = rows[embedded[first[:FEEDBACK_ROWS]]]
-    part += FEEDBACK * vectors.products(vectors.mean(best)[np.newaxis], rows)[0]
+    part += FEEDBACK * vectors.products(vectors.mean(best), rows)
     if len(embedded) < len(rows):
         part[np.isnan(part)] = part[embedded].mean()
     return part
