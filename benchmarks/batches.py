@@ -102,7 +102,9 @@ def rates(memory: Memory, size: int, *, turns: int) -> Rates:
         for _ in range(REPEATS)
     ]
     alone, batched, _ = map(min, zip(*spans, strict=True))
-    return Rates(turns / alone, turns / batched, max(gain for _, _, gain in spans))
+    return Rates(
+        round(turns / alone, 1), round(turns / batched, 1), round(max(gain for _, _, gain in spans), 3)
+    )
 
 
 def _contexts(size: int, turns: int) -> list[SessionContext]:

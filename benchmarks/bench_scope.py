@@ -77,4 +77,4 @@ def bench_match(over, library, size):
 
 def bench_reference(over):
     turns = corpus(SIZES[0]).prompts(2, TURN_WORDS)
-    over(reference(SIZES[0]), turns, question="scope", library="reference")
+    over(reference(SIZES[0]), turns, question="scope", library="reference", size=SIZES[0])
