@@ -1,4 +1,4 @@
-"""How long does finding every silenced record take in a turn of 500 words, next to pyahocorasick and a loop?"""
+"""How long does finding the silenced records of a 500-word turn take, next to pyahocorasick and a loop?"""
 
 from __future__ import annotations
 

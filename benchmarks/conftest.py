@@ -1,4 +1,4 @@
-"""Options and fixtures of the benchmarks: `python -m pytest benchmarks`, with `--full` up to 100,000 records."""
+"""Options and fixtures of the benchmarks: `python -m pytest benchmarks`, `--full` for 100,000 records."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def memories() -> Iterator[Memories]:
 
 @pytest.fixture
 def record(request: pytest.FixtureRequest) -> Callable[..., None]:
-    """Keeps what a benchmark measured for the report: its question, its measures by name, and what it is of."""
+    """Keeps what a benchmark measured for the report: its question, its measures by name, its facts."""
     spec = getattr(request.node, "callspec", None)
     plain = (
         {name: value for name, value in spec.params.items() if isinstance(value, (int, float))}

@@ -1,7 +1,7 @@
 """The ratios that hold on any machine: both sides of each are measured in the same run.
 
-A bound that is passed is measured again, up to ATTEMPTS times, before it counts as missed: another program can
-spoil a measurement, but a spoilt one is rare where the bound holds.
+A bound that is missed is measured again, ATTEMPTS times in all, before it counts: other programs can spoil a
+measurement, but seldom every one.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from pi_rank import __version__
 from pi_rank._core.vectors import kernels
 
 PACKAGES = (
@@ -34,6 +35,7 @@ def description() -> dict[str, str]:
         "system": f"{platform.system()} {platform.machine()}",
         "load before": _load(),
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
+        "pi_rank": __version__,
         "SQLite": sqlite3.sqlite_version,
         **{name: version for name in PACKAGES if (version := _version(name))},
     }

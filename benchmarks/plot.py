@@ -53,7 +53,8 @@ def lines(title: str, series: Mapping[str, Points], x_label: str) -> str:
     heights = _apart({name: y.at(points[-1][1]) for name, points in series.items()})
     for colour, (name, points) in zip(COLOURS, series.items(), strict=False):
         path = " ".join(f"{x.at(px)},{y.at(py)}" for px, py in points)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        dashes = ' stroke-dasharray="5 4"' if "p99" in name else ""
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>')
         parts += [f'<circle cx="{x.at(px)}" cy="{y.at(py)}" r="3" fill="{colour}"/>' for px, py in points]
         parts.append(_text(WIDTH - RIGHT + 8, heights[name] + 4, name))
     return "\n".join(parts)
@@ -73,9 +74,8 @@ def bars(title: str, groups: Mapping[str, Mapping[str, float]]) -> str:
         for colour, (library, value) in zip(COLOURS, group.items(), strict=False):
             parts.append(_text(LEFT + 40, at + step * 0.7, library, "", "end"))
             width = round(x.at(value) - x.start, 1)
-            parts.append(
-                f'<rect x="{x.start}" y="{at:.1f}" width="{width}" height="{step * 0.8:.1f}" fill="{colour}"/>'
-            )
+            size = f'width="{width}" height="{step * 0.8:.1f}"'
+            parts.append(f'<rect x="{x.start}" y="{at:.1f}" {size} fill="{colour}"/>')
             parts.append(_text(x.at(value) + 5, at + step * 0.7, microseconds(value)))
             at += step
     return "\n".join(parts)
@@ -88,7 +88,8 @@ def figure(panels: Sequence[str]) -> str:
     )
     width = WIDTH * len(panels)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" width="{width}" height="{HEIGHT}">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" '
+        f'width="{width}" height="{HEIGHT}">\n'
         f'<style>{STYLE}</style>\n<rect width="100%" height="100%" fill="#fff"/>\n{placed}\n</svg>\n'
     )
 

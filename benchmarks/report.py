@@ -25,9 +25,22 @@ RESULTS = Path(__file__).parent / "results"
 COMMAND = "python -m benchmarks report"
 WORDS = 12
 
+TURN = (
+    "p50 / p99 over 60 prompts of each prompt's best timing; last column: of all timings, with what other "
+    "programs did meanwhile.\n\n"
+)
+BM25 = "Medians. bm25s is given stems, the others text; `reference` is plain Python.\n\n"
+VECTORS = (
+    "384 dimensions. numpy gathers what is eligible; hnswlib is approximate, ef_search 100; `reference` is "
+    "plain Python over 200 rows.\n\n"
+)
+SCOPE = "The number is of phrases; all tokenise with the same routine.\n\n"
+START = "A new process, lexical ranking only, best of three.\n\n"
+SYNC = "With vectors of an embedder without a model, whose time is in the first sync.\n\n"
+
 
 def main(argv: list[str]) -> int:
-    """Measures, writes report.md, latency.svg and results.json; 1 where a gate is missed or a benchmark fails."""
+    """Writes report.md, latency.svg and results.json; 1 where a gate is missed or a benchmark fails."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
     parser.add_argument(
         "--quick", action="store_true", help="up to 10,000 records, about two minutes; else 100,000"
@@ -72,19 +85,14 @@ def markdown(measured: dict[str, Any]) -> str:
     results = measured["results"]
     machine = "".join(f"- {name}: {value}\n" for name, value in measured["machine"].items())
     sections = {
-        "The whole turn, vector given": "p50 / p99 over 60 prompts of each prompt's best timing; last column: of "
-        "all timings, other programs' work included.\n\n" + turn_table(results),
-        "Best 100 by BM25": "Medians. bm25s is given stems, the others text; `reference` is plain Python.\n\n"
-        + peers_table(results, "bm25", ("size", "words")),
-        "100 nearest vectors": "384 dimensions. numpy gathers what is eligible; hnswlib is approximate, ef_search "
-        "100; `reference` reads 200 rows.\n\n" + peers_table(results, "vectors", ("size", "share")),
-        "Negative scope, 500 words": "Sizes are numbers of phrases; all tokenise with the same routine.\n\n"
-        + peers_table(results, "scope", ("size",)),
+        "The whole turn, vector given": TURN + turn_table(results),
+        "Best 100 by BM25": BM25 + peers_table(results, "bm25", ("size", "words")),
+        "100 nearest vectors": VECTORS + peers_table(results, "vectors", ("size", "share")),
+        "Negative scope, 500 words": SCOPE + peers_table(results, "scope", ("size",)),
         "Fusion": peers_table(results, "fusion", ()),
         "Batch": batch_table(results),
-        "Start": "A new process, lexical ranking only, best of three.\n\n" + measures_table(results, "start"),
-        "Sync and refresh": "With vectors of the hashing embedder, whose time is in the first sync.\n\n"
-        + measures_table(results, "sync"),
+        "Start": START + measures_table(results, "start"),
+        "Sync and refresh": SYNC + measures_table(results, "sync"),
         "Gates": gates_table(results),
     }
     body = "".join(f"\n## {title}\n\n{text}" for title, text in sections.items())
@@ -95,16 +103,15 @@ def markdown(measured: dict[str, Any]) -> str:
 def plot(results: list[dict[str, Any]]) -> str:
     """The turn against records, BM25's peers against records, and the other routines beside theirs."""
     turns = [turn for turn in of(results, "turn") if turn["share"] == 1.0]
+    longest = max(turn["words"] for turn in turns)
     whole = {
-        f"{words} words{name}": sorted((turn["size"], turn[key]) for turn in turns if turn["words"] == words)
+        f"{words} words": _against_size(turns, "p50", words=words)
         for words in sorted({turn["words"] for turn in turns})
-        for key, name in (("p50", ""), ("p99", ", p99"))
     }
-    searches = [search for search in of(results, "bm25") if search.get("words") == WORDS]
+    whole[f"{longest}, p99"] = _against_size(turns, "p99", words=longest)
+    searches = [search for search in of(results, "bm25") if search["library"] != "reference"]
     bm25 = {
-        library: sorted(
-            (search["size"], search["p50"]) for search in searches if search["library"] == library
-        )
+        library: _against_size(searches, "p50", words=WORDS, library=library)
         for library in dict.fromkeys(search["library"] for search in searches)
     }
     return figure(
@@ -114,6 +121,11 @@ def plot(results: list[dict[str, Any]]) -> str:
             bars("Peers side by side", _groups(results)),
         ]
     )
+
+
+def _against_size(results: list[dict[str, Any]], measure: str, **case: object) -> list[tuple[float, float]]:
+    """(records, measure) of the results of a case."""
+    return sorted((found["size"], found[measure]) for found in results if case.items() <= found.items())
 
 
 def _groups(results: list[dict[str, Any]]) -> dict[str, dict[str, float]]:

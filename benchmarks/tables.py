@@ -10,6 +10,10 @@ Result = Mapping[str, Any]
 LIBRARIES = ("pi_rank", "bm25s", "tantivy", "fts5", "pyahocorasick", "ranx", "numpy", "hnswlib", "reference")
 
 
+# How a case is named in a table's first column, by the key of its value.
+CASES = {"size": "{:,}", "words": "{} words", "share": "{:.0%} eligible"}
+
+
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table, numbers to the right."""
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
@@ -55,12 +59,12 @@ def peers_table(results: Sequence[Result], question: str, keys: Sequence[str]) -
     """One question's medians: a row per case (the values of `keys`), a column per library."""
     found = [result for result in of(results, question) if "library" in result]
     libraries = [name for name in LIBRARIES if any(result["library"] == name for result in found)]
-    cases = sorted({tuple(result.get(key, 0) for key in keys) for result in found})
-    cells = {(*(result.get(key, 0) for key in keys), result["library"]): result for result in found}
+    cases = sorted({tuple(result[key] for key in keys) for result in found})
+    cells = {(*(result[key] for key in keys), result["library"]): result for result in found}
     rows = []
     for case in cases:
         medians = [cells.get((*case, library)) for library in libraries]
-        name = ", ".join(f"{value:,} {key}" for key, value in zip(keys, case, strict=True) if value)
+        name = ", ".join(CASES[key].format(value) for key, value in zip(keys, case, strict=True))
         rows.append([name or "two lists of 100"] + [microseconds(m["p50"]) if m else "" for m in medians])
     return table(["", *libraries], rows)
 
@@ -77,7 +81,7 @@ def batch_table(results: Sequence[Result]) -> str:
         ]
         for result in of(results, "batch")
     ]
-    return table(["turns a second", "one by one", "batch", "gain", "gain of two idle threads"], rows)
+    return table(["turns a second", "one by one", "batch", "gain", "gain of two threads that hash"], rows)
 
 
 def measures_table(results: Sequence[Result], question: str) -> str:
