@@ -1,4 +1,4 @@
-"""What the benchmarks share: memories built once, prompts with their vectors, and timing on a busy machine."""
+"""What the benchmarks share: memories built once, turns with their vectors, timing on a busy machine."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from benchmarks.corpus import Corpus
 from benchmarks.hashing_embedder import HashingEmbedder
 from pi_rank import MemoryEngine, SessionContext
+from pi_rank.keeper import LONG_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,18 +76,29 @@ class Memories:
             engine = MemoryEngine.open(memory_root(size), store=store, model=HashingEmbedder())
             self._engines[size] = self._stack.enter_context(engine)
             engine.sync()
-            engine.search("loads the snapshot", k=1)
+            settle(engine)
         return self._engines[size]
 
     def snapshot(self, size: int) -> Snapshot:
         """What a turn on that memory reads. The parts of a turn have no public way in."""
-        snapshot = self.engine(size)._snapshot
-        assert snapshot is not None
-        return snapshot
+        return current_snapshot(self.engine(size))
 
     def analyzer(self, size: int) -> FtsAnalyzer:
         """The engine's own analyzer, its words cached."""
         return self.engine(size)._analyzer
+
+
+def current_snapshot(engine: MemoryEngine) -> Snapshot:
+    """What the engine's next turn reads."""
+    return engine._fresh(wait_for_model=True)
+
+
+def settle(engine: MemoryEngine) -> None:
+    """Waits for the graph that a lasting engine builds in the background, or for its being given up."""
+    for _ in range(LONG_LIVED):
+        current_snapshot(engine)
+    while engine._keeper._graphs._source is not None:
+        time.sleep(0.05)
 
 
 def memory_root(size: int) -> Path:
@@ -120,7 +132,7 @@ def fastest_pass(call: Callable[[Any], object], arguments: Sequence[Any], repeat
 def fastest_each(call: Callable[[Any], object], arguments: Sequence[Any], repeats: int = 5) -> float:
     """Sum over `arguments` of the least CPU seconds of this thread for one call with each.
 
-    All are gone through before any comes again: what a call finds in the caches is what the others left there.
+    All are gone through before any comes again: a call finds in the caches what the others left there.
     """
     passes = [[_span(partial(call, argument)) for argument in arguments] for _ in range(repeats)]
     return sum(map(min, zip(*passes, strict=True)))
