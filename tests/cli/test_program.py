@@ -63,7 +63,7 @@ def test_help_names_every_command_and_gives_examples(capsys):
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
     for name, command in COMMANDS.items():
-        assert f"    {name} " in out
+        assert f"\n    {name}" in out
         assert " ".join(command.summary.split()) in " ".join(out.split())
     assert "examples:\n  pi-rank demo\n" in out
 
