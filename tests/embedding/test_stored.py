@@ -14,6 +14,8 @@ from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.store import MemoryStore
 from tests.memory import write_root
 
+MODEL = HashingEmbedder(16).model_id
+
 
 class Altered(HashingEmbedder):
     """Gives other vectors for texts that speak of shaders."""
@@ -53,9 +55,9 @@ def test_each_chunk_stays_and_is_told(store, monkeypatch):
 )
 def test_a_vector_that_cannot_be_used_is_refused_with_its_record(store, monkeypatch, alter, length):
     monkeypatch.setattr(stored, "EMBED_CHUNK", 3)
-    with pytest.raises(VectorError, match=f"hashing-16 gave record 'mem_5' a vector of length {length} inst"):
+    with pytest.raises(VectorError, match=f"{MODEL} gave record 'mem_5' a vector of length {length} inst"):
         embed_missing(store, Altered(alter))
-    assert store.vector_counts() == {"hashing-16": 3}
+    assert store.vector_counts() == {MODEL: 3}
     assert embed_missing(store, HashingEmbedder(16)) == 5
 
 
