@@ -83,6 +83,31 @@ def test_one_source_alone_keeps_its_order(folder, ranking):
         assert found[0].score == pytest.approx(0.45 / 61)
 
 
+class WithFloor(HashingEmbedder):
+    relevance_floor = 0.6
+
+
+@pytest.mark.parametrize(
+    ("prompt", "model", "ranking", "off_topic", "selected"),
+    [
+        ("plan a birthday party", WithFloor(32), "default", True, 0),
+        ("plan a birthday party", WithFloor(32), "rrf", False, 8),
+        ("plan a birthday party", HashingEmbedder(32), "default", False, 8),  # no card, no floor
+        (QUERY, WithFloor(32), "default", False, 8),
+    ],
+)
+def test_a_prompt_of_another_subject_selects_nothing(tmp_path, prompt, model, ranking, off_topic, selected):
+    with MemoryEngine.open(
+        write_root(tmp_path / "root", RECORDS), store=tmp_path / "s.sqlite3", model=model, ranking=ranking
+    ) as engine:
+        engine.sync()
+        turn = engine.build_retrieval_context(SessionContext(latest_user_message=prompt))
+        assert len(engine.search(prompt, k=8)) == 8  # a search gives the nearest, whatever they are
+    assert (turn.stats["off_topic"], len(turn.selected)) == (off_topic, selected)
+    if ranking == "default":
+        assert (turn.stats["relevance"] < 0.6) == (prompt != QUERY)
+
+
 def test_an_unknown_ranking_is_refused(folder):
     with pytest.raises(ConfigError, match="unknown ranking 'best': use default or rrf"):
         MemoryEngine.open(folder, ranking="best")

@@ -31,6 +31,8 @@ class OnnxCard(
     """sha256 by file name; "model.onnx" and "tokenizer.json" are needed to run it."""
     query_prompt: str = ""
     document_prompt: str = ""
+    relevance_floor: float | None = None
+    """A prompt whose relevance (pi_rank.ranking.blend) is below this is of another subject than the memory."""
     measured: dict[str, Any] = {}
     path: str = ""
     """Where the card was read from; set by `read_card`."""

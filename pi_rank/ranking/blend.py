@@ -40,13 +40,18 @@ BACKGROUND = slice(9, 50)
 CENTRE_HITS = 100
 
 
+# A row with every word of the query says as much as half a cosine more.
+COVERAGE = 0.5
+
+
 class Blend(NamedTuple):
-    """Rows best first, and what each half adds to their scores."""
+    """Rows best first, what each half adds to their scores, and how near the query came to any."""
 
     rows: Rows
     scores: Scores
     lexical: Scores
     semantic: Scores
+    relevance: float
 
 
 def blend(
@@ -68,11 +73,24 @@ def blend(
     :param tie_rank: int32[n_rows]; equal scores are ordered by it, ascending.
     """
     rows = _union(lexical_rows, hits.rows)
-    words = lexical_weight(hits.scores) * lexical_part(*lexical.score_rows(terms, rows))
+    bm25, coverage = lexical.score_rows(terms, rows)
+    words = lexical_weight(hits.scores) * lexical_part(bm25, coverage)
     meaning = _semantic_part(vectors, query_vector, hits, rows, words, tie_rank)
     scores = words + meaning
     order = np.lexsort((tie_rank[rows], -scores))
-    return Blend(rows[order], scores[order], words[order], meaning[order])
+    near = relevance(rows, coverage, hits)
+    return Blend(rows[order], scores[order], words[order], meaning[order], near)
+
+
+def relevance(rows: Rows, coverage: Scores, hits: VectorHits) -> float:
+    """The largest cosine + ½ coverage of any of `rows` (ascending), all semantic hits among them.
+
+    It says whether anything answers the query at all: unlike a score, it is not read against the query's own
+    hits. A row that is no semantic hit is given the last hit's cosine, which is no less than its own.
+    """
+    cosines = np.full(len(rows), hits.scores[-1])
+    cosines[np.searchsorted(rows, hits.rows)] = hits.scores
+    return float((cosines + COVERAGE * coverage).max())
 
 
 def _union(one: Rows, other: Rows) -> Rows:

@@ -104,7 +104,7 @@ def test_a_whole_run_and_a_second_one_that_embeds_nothing(tmp_path, monkeypatch,
     assert quality.main(arguments) == 0
     report = json.loads(capsys.readouterr().out)
     found = report["collections"]["small"]
-    assert (report["model"], found["queries"]) == ("hashing-32", 2)
+    assert (report["model"], found["queries"]) == (Counting(32).model_id, 2)
     assert list(found["rankings"]) == ["lexical", "semantic", "rrf", "default"]
     assert found["rankings"]["lexical"] == {
         metric: {"mean": 1.0, "low": 1.0, "high": 1.0} for metric in METRICS

@@ -6,9 +6,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pi_rank.ranking.analysis import pack_terms
-from pi_rank.ranking.blend import blend, lexical_part, lexical_weight
+from pi_rank.ranking.blend import blend, lexical_part, lexical_weight, relevance
 from pi_rank.ranking.lexical import LexicalIndex
-from pi_rank.ranking.semantic import VectorIndex
+from pi_rank.ranking.semantic import VectorHits, VectorIndex
 from tests.reference import blend as reference
 from tests.reference.vectors import unit_vectors
 
@@ -108,3 +108,11 @@ def test_the_lexical_part_is_bm25_and_coverage():
     part = lexical_part(np.array([4.0, 2.0, 0.0]), np.array([0.5, 1.0, 0.0]))
     assert part.tolist() == [0.75, 0.75, 0.0]
     assert lexical_part(np.zeros(2), np.zeros(2)).tolist() == [0.0, 0.0]
+
+
+def test_relevance_is_the_best_cosine_and_half_the_coverage_of_one_row():
+    hits = VectorHits(np.array([4, 2], np.int32), np.array([0.4, 0.1]), "exact")
+    rows = np.array([2, 4, 7], np.int32)  # 7 is no semantic hit: its cosine is 0.1 at most
+    assert relevance(rows, np.array([0.2, 0.0, 0.0]), hits) == pytest.approx(0.4)
+    assert relevance(rows, np.array([0.8, 0.0, 0.0]), hits) == pytest.approx(0.5)
+    assert relevance(rows, np.array([0.0, 0.0, 1.0]), hits) == pytest.approx(0.6)
