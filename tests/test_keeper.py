@@ -171,6 +171,23 @@ def test_a_crowded_snapshot_is_compacted_beside_the_turns(memory, keep, monkeypa
     assert answers(kept.current(MODEL)) == answers(load_snapshot(memory.store, MODEL))
 
 
+def test_a_compaction_that_cannot_read_the_store_is_warned_of(memory, keep, monkeypatch, caplog):
+    monkeypatch.setattr("pi_rank.snapshot.MIN_DEAD_ROWS", 20)
+    kept = keep()
+    for _ in range(LONG_LIVED):
+        kept.current(MODEL)
+    memory.change(80)
+    memory.sync()
+
+    def failing(*_):
+        raise StoreError("the disk is gone")
+
+    monkeypatch.setattr(keeper, "load_snapshot", failing)
+    assert kept.current(MODEL).crowded
+    until(lambda: "the dead rows stay: the disk is gone" in caplog.text)
+    assert kept.current(MODEL).live_count == 200
+
+
 def test_a_graph_is_built_attached_and_kept(memory, keep, graphs_wanted):
     kept = keep()
     count = kept.current(MODEL).vectors.count
