@@ -133,7 +133,7 @@ class RetrievalContext(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def as_custom_message(self) -> dict[str, Any] | None:
-        """The message that a pi extension returns from `before_agent_start`; None where nothing is injected."""
+        """The message that a pi extension returns from `before_agent_start`; None where it says nothing."""
         if not self.markdown:
             return None
         return {"customType": CUSTOM_TYPE, "content": self.markdown, "display": False}
