@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ from pi_rank import MemoryEngine
 from pi_rank.embedding import load_embedder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from pi_rank.embedding import Embedder
@@ -64,18 +67,24 @@ def run_queries(
     collection: Collection, embedder: Embedder, ranking: str, cache: Path
 ) -> dict[str, list[str]]:
     """Query id → ids of the first ten records that an engine on the collection finds."""
-    home = cache / f"{collection.name}-{collection.key}"
-    root = write_memory_root(collection, home / "root")
     mode: Any = ranking if ranking in SOURCES else "hybrid"
-    rule: Any = "default" if ranking in SOURCES else ranking
-    with MemoryEngine.open(root, store=home / "store.sqlite3", model=embedder, ranking=rule) as engine:
-        report = engine.sync(progress=_progress(collection.name))
-        for skipped in report.skipped:
-            print(f"{collection.name}: {skipped}", file=sys.stderr)
+    with opened(collection, embedder, "default" if ranking in SOURCES else ranking, cache) as engine:
         return {
             query: [hit.id for hit in engine.search(text, k=CUT, mode=mode)]
             for query, text in collection.queries.items()
         }
+
+
+@contextmanager
+def opened(collection: Collection, embedder: Embedder, rule: Any, cache: Path) -> Iterator[MemoryEngine]:
+    """An engine on a memory root with the collection's documents, in step with it."""
+    home = cache / f"{collection.name}-{collection.key}"
+    root = write_memory_root(collection, home / "root")
+    with MemoryEngine.open(root, store=home / "store.sqlite3", model=embedder, ranking=rule) as engine:
+        report = engine.sync(progress=_progress(collection.name))
+        for skipped in report.skipped:
+            print(f"{collection.name}: {skipped}", file=sys.stderr)
+        yield engine
 
 
 def summary(scores: Scores) -> dict[str, Any]:

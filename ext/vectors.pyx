@@ -254,19 +254,17 @@ cdef class VectorTable:
         """
         cdef const int32_t[::1] row_view = self.some_rows(rows)
         cdef const int32_t[::1] node_view = self.row_node
-        if row_view.shape[0] == 0 or self.row_node[rows].min() < 0:
-            raise VectorError("a mean needs rows, and each of them a vector")
         sums = np.zeros(self.table.dimension)
         cdef double[::1] sum_view = sums
-        cdef const float* one
-        cdef Py_ssize_t i
-        cdef size_t j
+        cdef int64_t i, known = 0
         with nogil:
             for i in range(row_view.shape[0]):
-                one = self.table.vector(node_view[row_view[i]])
-                for j in range(self.table.dimension):
-                    sum_view[j] += one[j]
-        return (sums / row_view.shape[0]).astype(np.float32)
+                if node_view[row_view[i]] >= 0:
+                    add_to(&sum_view[0], self.table.vector(node_view[row_view[i]]), self.table.dimension)
+                    known += 1
+        if known == 0 or known < row_view.shape[0]:
+            raise VectorError("a mean needs rows, and each of them a vector")
+        return (sums / known).astype(np.float32)
 
     cdef list run(self, queries, k, tie_rank, eligible, rows, kernel):
         cdef const float[:, ::1] query_view = checked_vectors(queries, "query", self.dimension)
@@ -306,6 +304,12 @@ cdef class VectorTable:
         if array.size and (array.min() < 0 or array.max() >= len(self.row_node)):
             raise VectorError(f"rows must be between 0 and {len(self.row_node) - 1}")
         return array
+
+
+cdef inline void add_to(double* sums, const float* one, size_t dimension) noexcept nogil:
+    cdef size_t j
+    for j in range(dimension):
+        sums[j] += one[j]
 
 
 cdef const uint8_t* first_flag(flags) except? NULL:

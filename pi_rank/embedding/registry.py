@@ -32,7 +32,7 @@ class OnnxCard(
     query_prompt: str = ""
     document_prompt: str = ""
     relevance_floor: float | None = None
-    """A prompt whose relevance (pi_rank.ranking.blend) is below this is of another subject than the memory."""
+    """A prompt whose relevance (pi_rank.ranking.blend) is below this is off the memory's subjects."""
     measured: dict[str, Any] = {}
     path: str = ""
     """Where the card was read from; set by `read_card`."""
