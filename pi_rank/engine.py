@@ -12,11 +12,11 @@ import numpy as np
 
 from pi_rank.batch import in_order
 from pi_rank.context import SessionContext, resolve_context
-from pi_rank.embedding.queries import GivenVector, QueryEmbedder
-from pi_rank.embedding.stored import embed_missing
+from pi_rank.embedding.queries import GivenVector
 from pi_rank.errors import ConfigError, ContextError, VectorError
 from pi_rank.keeper import SnapshotKeeper
 from pi_rank.memory_root import MemoryRoot, find_memory_root
+from pi_rank.model_change import StoreModels
 from pi_rank.processors import run_processors
 from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.ranking.hybrid import hits, rank
@@ -55,13 +55,13 @@ class MemoryEngine:
         self,
         root: MemoryRoot,
         store: MemoryStore,
-        queries: QueryEmbedder,
+        models: StoreModels,
         config: RootConfig | None,
         ranking: RankingRule = "default",
     ) -> None:
         self._root = root
         self._store = store
-        self._queries = queries
+        self._models = models
         self._config = config
         self._rule = ranking
         self._analyzer = FtsAnalyzer()
@@ -80,8 +80,8 @@ class MemoryEngine:
         """Opens a memory root. Nothing is read from it before `sync`, and nothing is ever written to it.
 
         :param store: the store's file; by default one per root in the user's cache folder.
-        :param model: "default", a model card's id or path, a sentence-transformers name, an embedder, or None
-            for lexical ranking only.
+        :param model: "default" is what was chosen for the store (`use_model`), at first the shipped one; else
+            a model card's id or path, a sentence-transformers name, an embedder, or None: ranking by words.
         :param config: used instead of the root's config.json.
         :param ranking: how lexical and semantic hits become one order: "default", measured to be at least as
             good as the better of the two (docs/ranking.md), or "rrf", PI's Reciprocal Rank Fusion.
@@ -96,12 +96,12 @@ class MemoryEngine:
             raise ConfigError(f"unknown ranking {ranking!r}: use default or rrf")
         memory_root = MemoryRoot(root)
         memory_root.require_folder()
-        path = default_store_path(memory_root.path) if store is None else Path(store)
-        return cls(memory_root, open_store(path), QueryEmbedder(model), config, ranking)
+        opened = open_store(default_store_path(memory_root.path) if store is None else Path(store))
+        return cls(memory_root, opened, StoreModels(opened, model), config, ranking)
 
     def close(self) -> None:
         """Closes the store and lets go of the model. Closing twice is harmless."""
-        self._queries.close()
+        self._models.close()
         self._keeper.close()
         self._store.close()
         self._analyzer.close()
@@ -152,6 +152,21 @@ class MemoryEngine:
             report = self._replace_store(contents)
         return self._completed(report, progress)
 
+    def use_model(self, model: str, *, progress: Progress | None = None) -> int:
+        """Changes the store's model; how many texts were embedded. Until all are, the old model answers.
+
+        Interrupted, the change goes on where it stopped when this is called again, or in the background of
+        any engine that is opened on the store without a model of its own and synced.
+
+        :param model: "default", a model card's id or path, or a sentence-transformers name or folder.
+        :param progress: called with (texts embedded, texts to embed).
+        :raises ModelError: the model cannot be loaded or run; the old one goes on answering.
+        """
+        self._store.sync_root(self._root, self._analyzer)
+        embedded = self._models.use(model, progress)
+        self._keeper.save(self._models.queries.model_id, changed=True)
+        return embedded
+
     def build_retrieval_context(
         self,
         context: SessionContext,
@@ -175,8 +190,11 @@ class MemoryEngine:
         deadline = _deadline(deadline_ms)
         day = today or datetime.now(timezone.utc)
         given = None if query_vector is None else self._checked(query_vector)
-        vector = given or self._queries.request(context.latest_user_message, deadline)
+        queries = self._models.queries
+        vector = given or queries.request(context.latest_user_message, deadline)
         memory = self._memory(day, wait_for_model=deadline is None)
+        if given is None and memory.snapshot.model_id not in (None, queries.model_id):
+            vector = GivenVector(None, "the model is being changed")
         return run_turn(memory, Request(context, day, max_bytes, max_records, vector), watch)
 
     def search(
@@ -197,12 +215,14 @@ class MemoryEngine:
             raise ContextError(f"k must be 0 or more, got {k}")
         if mode not in ("hybrid", "lexical", "semantic"):
             raise ContextError(f"unknown mode {mode!r}: use hybrid, lexical or semantic")
+        queries = self._models.queries
         snapshot = self._fresh(wait_for_model=True)
         if context is None:
             eligible = snapshot.active.view(np.uint8)
         else:
             eligible = run_processors(snapshot, context).eligible
-        vector = None if mode == "lexical" else self._queries.request(query, None).get()
+        comparable = mode != "lexical" and snapshot.model_id in (None, queries.model_id)
+        vector = queries.request(query, None).get() if comparable else None
         words = "" if mode == "semantic" else query
         ranking = rank(snapshot, self._analyzer, words, vector, eligible, depth=k, rule=self._rule)
         return list(hits(snapshot, ranking, ranking.rows[:k].tolist()))
@@ -239,7 +259,8 @@ class MemoryEngine:
     def status(self) -> dict[str, Any]:
         """What the store holds, JSON-ready."""
         snapshot = self._fresh(wait_for_model=False)
-        model_id = self._queries.model_id
+        model_id = self._models.queries.model_id
+        choice = self._store.model_choice()
         return {
             "root": str(self.root),
             "store": str(self.store_path),
@@ -248,27 +269,29 @@ class MemoryEngine:
             "active": int(np.count_nonzero(snapshot.active)),
             "model": model_id,
             "vectors": self._store.vector_counts().get(model_id or "", 0),
+            "changing_to": None if choice.wanted == choice.answering else choice.wanted,
             "to_embed": 0 if model_id is None else len(self._store.missing_vectors(model_id)),
             "rebuilt": list(self._keeper.rebuilt),
         }
 
     def _completed(self, report: SyncReport, progress: Progress | None) -> SyncReport:
         """The vectors that a sync leaves to be made, and the files for the next start."""
-        embedder = self._queries.model()
-        embedded = 0 if embedder is None else embed_missing(self._store, embedder, progress)
+        embedded = self._models.embed(progress)
         changed = bool(report.added or report.changed or report.removed or embedded)
-        self._keeper.save(self._queries.model_id, changed=changed)
+        self._keeper.save(self._models.queries.model_id, changed=changed)
         return msgspec.structs.replace(report, embedded=embedded)
 
     def _replace_store(self, contents: RootContents) -> SyncReport:
         path, old = self._store.path, self._keeper
         old.freeze()
+        self._models.pause()
         self._store.close()  # an open file cannot be replaced on Windows
         try:
             return rebuild(path, contents, self._analyzer)
         finally:
             self._store = MemoryStore.open(path)
             self._keeper = SnapshotKeeper(self._store)
+            self._models.resume(self._store)
             old.close()
 
     def _checked(self, vector: Vector) -> GivenVector:
@@ -288,9 +311,10 @@ class MemoryEngine:
 
     def _fresh(self, *, wait_for_model: bool) -> Snapshot:
         """The newest snapshot that can be had without waiting for another thread's refresh."""
-        if wait_for_model and self._queries.model_id is None:
-            self._queries.model()
-        return self._keeper.current(self._queries.model_id)
+        queries = self._models.queries
+        if wait_for_model and queries.model_id is None:
+            queries.model()
+        return self._keeper.current(queries.model_id)
 
 
 def build_retrieval_context(

@@ -13,6 +13,7 @@ from pi_rank.errors import StoreError, StoreVersionError
 from pi_rank.memory_root import RootContents
 from pi_rank.results import SyncReport
 from pi_rank.store import MemoryStore
+from pi_rank.store_model import read_choice
 from pi_rank.store_schema import DamagedStoreError, ForeignFileError
 from pi_rank.store_sync import Analyzer
 from pi_rank.store_vectors import unit_rows
@@ -48,6 +49,7 @@ def _replace_file(path: Path, contents: RootContents, analyzer: Analyzer) -> Syn
         with MemoryStore.open(new) as store:
             report = store.sync(contents, analyzer)
             _keep_vectors(path, store)
+            _keep_choice(path, store)
         aside = _move_aside(path)
         new.replace(path)
     except OSError as error:
@@ -72,6 +74,19 @@ def _keep_vectors(path: Path, store: MemoryStore) -> None:
         sound = unit_rows(matrix)
         kept = [text_hash for text_hash, good in zip(hashes, sound, strict=True) if good]
         store.put_vectors(model_id, kept, matrix[sound])
+
+
+def _keep_choice(path: Path, store: MemoryStore) -> None:
+    """The model that was chosen for the old store, where that can be read."""
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    try:
+        choice = read_choice(connection)
+    except (sqlite3.Error, TypeError):
+        return  # no such table, or no such row: the new store has the default
+    finally:
+        connection.close()
+    if all(isinstance(name, str) and name for name in choice):
+        store.choose_model(*choice)
 
 
 def _readable_vectors(path: Path) -> dict[str, dict[bytes, bytes]]:

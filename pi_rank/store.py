@@ -17,6 +17,7 @@ from pi_rank.files import Fingerprint
 from pi_rank.memory_root import MemoryRoot, RootContents
 from pi_rank.project import slug
 from pi_rank.results import SyncReport
+from pi_rank.store_model import ModelChoice, hand_over, read_choice, write_choice
 from pi_rank.store_schema import REBUILD, DamagedStoreError, connect, transaction, translated
 from pi_rank.store_sync import (
     Analyzer,
@@ -240,6 +241,27 @@ class MemoryStore:
         for start in range(0, len(rows), VECTORS_PER_TRANSACTION):
             with self._writing() as connection:
                 write_vectors(connection, rows[start : start + VECTORS_PER_TRANSACTION])
+
+    def model_choice(self) -> ModelChoice:
+        """The model that was chosen for this store, and the one that answers meanwhile."""
+        with self._reading() as connection:
+            return read_choice(connection)
+
+    def choose_model(self, name: str, answering: str | None = None) -> ModelChoice:
+        """Choose what `load_embedder` is to load for this store. Vectors are made, and dropped, by others.
+
+        :param answering: the model that answers meanwhile; None leaves it as it is.
+        """
+        with self._writing() as connection:
+            return write_choice(connection, name, answering)
+
+    def hand_over(self, name: str, model_id: str) -> bool:
+        """Let the chosen model `name` answer from now on and drop all other models' vectors.
+
+        False, and nothing is changed, where it lacks a vector or another model has been chosen meanwhile.
+        """
+        with self._writing() as connection:
+            return hand_over(connection, name, model_id)
 
     def drop_vectors(self, model_id: str) -> None:
         """Forget a model's vectors, once another model's are complete."""

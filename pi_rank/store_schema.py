@@ -12,7 +12,7 @@ from pathlib import Path
 from pi_rank.errors import StoreError, StoreVersionError
 
 APPLICATION_ID = 0x50495231  # "PIR1", in the file's header: what `file` and SQLite tools show
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 BUSY_SECONDS = 30.0
 REBUILD = "`pi-rank rebuild` makes a new store from the memory files"
 
@@ -28,14 +28,16 @@ class ForeignFileError(StoreVersionError):
 _SCHEMA = (
     # generation: goes up with each sync that changed something. complete_from: `removed` is complete for
     # readers of this generation or a later one. root: the memory root that this is of, empty before the
-    # first sync. skipped, warnings: the last sync's report, as JSON.
+    # first sync. skipped, warnings: the last sync's report, as JSON. model, answering_model: see store_model.
     """CREATE TABLE state (
         uuid TEXT NOT NULL,
         generation INTEGER NOT NULL,
         complete_from INTEGER NOT NULL,
         root TEXT NOT NULL,
         skipped TEXT NOT NULL,
-        warnings TEXT NOT NULL
+        warnings TEXT NOT NULL,
+        model TEXT NOT NULL,
+        answering_model TEXT NOT NULL
     )""",
     """CREATE TABLE files (
         file TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, digest BLOB, settled INTEGER
@@ -204,7 +206,7 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
         for statement in _SCHEMA:
             connection.execute(statement)
         connection.execute(
-            "INSERT INTO state VALUES (?, 0, 0, '', '[]', '[]')",
+            "INSERT INTO state VALUES (?, 0, 0, '', '[]', '[]', 'default', 'default')",
             (os.urandom(16).hex(),),
         )
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")

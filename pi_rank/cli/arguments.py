@@ -20,14 +20,20 @@ def add_root(parser: argparse.ArgumentParser) -> None:
 def add_store(parser: argparse.ArgumentParser) -> None:
     """`--root`, `--store` and `--model`: what an engine is opened with."""
     add_root(parser)
-    parser.add_argument(
-        "--store", metavar="FILE", help="store file (in your cache folder, one for each root)"
-    )
+    add_store_file(parser)
     parser.add_argument(
         "--model",
         default="default",
         metavar="NAME",
-        help='embedding model: "default" is shipped; "none" ranks by words only; else a name or a path',
+        help='embedding model: "default" is the store\'s, at first the shipped one (see `pi-rank models`); '
+        '"none" ranks by words only; else a name or a path',
+    )
+
+
+def add_store_file(parser: argparse.ArgumentParser) -> None:
+    """`--store`."""
+    parser.add_argument(
+        "--store", metavar="FILE", help="store file (in your cache folder, one for each root)"
     )
 
 

@@ -144,17 +144,34 @@ def _root(arguments: argparse.Namespace) -> Path:
 def check_model(arguments: argparse.Namespace) -> Check:
     """The model's files are those of its card, and it embeds a sentence."""
     from pi_rank.embedding import load_embedder
-    from pi_rank.embedding.registry import OnnxCard, find_card, verify
+    from pi_rank.embedding.cards import FileCard
+    from pi_rank.embedding.registry import find_card, verify
 
-    name = model_name(arguments)
+    name = _model(arguments)
     if name is None:
         return Check("model", "ok", "none: records are ranked by words only")
     card = find_card(name)
-    if isinstance(card, OnnxCard):
+    if isinstance(card, FileCard):
         verify(card)
     vector = load_embedder(name).embed_query("Is anybody there?")
-    checked = f"{len(card.files)} files as in its card, " if isinstance(card, OnnxCard) else ""
+    checked = f"{len(card.files)} files as in its card, " if isinstance(card, FileCard) else ""
     return Check("model", "ok", f"{card.id}: {checked}{len(vector)} dimensions")
+
+
+def _model(arguments: argparse.Namespace) -> str | None:
+    """The model that answers: the one named, else the store's."""
+    from pi_rank.errors import MemoryRootError, StoreError
+    from pi_rank.store import MemoryStore, default_store_path
+
+    name = model_name(arguments)
+    if name != "default":
+        return name
+    try:
+        path = Path(arguments.store) if arguments.store else default_store_path(_root(arguments))
+        with MemoryStore.open(path, read_only=True) as store:
+            return store.model_choice().answering
+    except (MemoryRootError, StoreError):  # other checks say so
+        return name
 
 
 def check_store(arguments: argparse.Namespace) -> Check:
@@ -169,7 +186,7 @@ def check_store(arguments: argparse.Namespace) -> Check:
     with MemoryStore.open(path, read_only=True) as store:
         records = len(store.rows().added)
         vectors = ", ".join(f"{count} vectors of {model}" for model, count in store.vector_counts().items())
-        missing = _to_embed(store, model_name(arguments))
+        missing = _to_embed(store, _model(arguments))
     damage = _damage(path)
     if damage:
         return Check(
@@ -184,11 +201,11 @@ def check_store(arguments: argparse.Namespace) -> Check:
 
 
 def _to_embed(store: MemoryStore, name: str | None) -> int:
-    from pi_rank.embedding.registry import OnnxCard, find_card
+    from pi_rank.embedding.registry import find_card
 
     card = None if name is None else find_card(name)
     # The id of any other model is known only once it is loaded.
-    return len(store.missing_vectors(card.model_id)) if isinstance(card, OnnxCard) else 0
+    return len(store.missing_vectors(card.model_id)) if card is not None and card.model_id else 0
 
 
 def _damage(path: Path) -> str:

@@ -43,6 +43,7 @@ COMMANDS = {
     "sync": Command("pi_rank.cli.memory:configure_sync", "read the memory files into the store"),
     "status": Command("pi_rank.cli.memory:configure_status", "what the store holds"),
     "rebuild": Command("pi_rank.cli.memory:configure_rebuild", "make the store anew from the memory files"),
+    "models": Command("pi_rank.cli.models:configure", "embedding models: list, check, change, distil"),
     "doctor": Command(
         "pi_rank.cli.doctor:configure", "check the installation, the model, the memory and the store"
     ),

@@ -36,16 +36,24 @@ class Embedder(Protocol):
 def load_embedder(model: str = "default") -> Embedder:
     """The embedder of a model: "default", a card's id or path, or a sentence-transformers name or folder.
 
-    Only a sentence-transformers name that is not on this machine ever uses the network.
+    Only an endpoint, and a sentence-transformers name that is not on this machine, ever use the network.
     Raises ModelError where the model is unknown, incomplete or altered, or what runs it is not installed.
     """
-    from pi_rank.embedding import registry
+    from pi_rank.embedding import cards, registry
 
     card = registry.find_card(model)
-    if isinstance(card, registry.OnnxCard):
+    if isinstance(card, cards.OnnxCard):
         from pi_rank.embedding.onnx import OnnxEmbedder
 
         return OnnxEmbedder(card)
+    if isinstance(card, cards.StaticCard):
+        from pi_rank.embedding.static import StaticEmbedder
+
+        return StaticEmbedder(card)
+    if isinstance(card, cards.EndpointCard):
+        from pi_rank.embedding.openai_compatible import EndpointEmbedder
+
+        return EndpointEmbedder(card)
     from pi_rank.embedding.sentence_transformers import SentenceTransformersEmbedder
 
     return SentenceTransformersEmbedder(card)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pi_rank.embedding.registry import OnnxCard, read_verified
+from pi_rank.embedding.cards import OnnxCard
+from pi_rank.embedding.registry import read_verified
+from pi_rank.embedding.texts import VectorCache, load_tokenizer, readable
 from pi_rank.errors import ModelError
 
 if TYPE_CHECKING:
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-CACHED_QUERIES = 1024  # vectors: 1.5 MB at 384 dimensions
-MAX_CHARACTERS = 8_192  # read of a text, half from each end: six times what 256 tokens of English need
 TEXTS_PER_TASK = 16
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
@@ -38,27 +35,15 @@ class OnnxEmbedder:
         self.dimension = card.dimension
         self.relevance_floor = card.relevance_floor
         self._card = card
-        self._tokenizer = _load_tokenizer(card)
+        self._tokenizer = load_tokenizer(card)
         self._session = _load_session(card)
         self._inputs = [node.name for node in self._session.get_inputs()]
-        self._cache: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
-        self._cache_lock = Lock()
+        self._cache = VectorCache()
         self._check_layout()
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Unit-length float32 [dimension], read-only; recent queries are answered from memory."""
-        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        with self._cache_lock:
-            if key in self._cache:
-                self._cache.move_to_end(key)
-                return self._cache[key]
-        vector = self._embed(self._card.query_prompt + _readable(text))
-        vector.setflags(write=False)
-        with self._cache_lock:
-            self._cache[key] = vector
-            if len(self._cache) > CACHED_QUERIES:
-                self._cache.popitem(last=False)
-        return vector
+        return self._cache.get(text, lambda: self._embed(self._card.query_prompt + readable(text)))
 
     def embed_documents(
         self, texts: Sequence[str], progress: Callable[[int], None] | None = None
@@ -69,7 +54,7 @@ class OnnxEmbedder:
         def embed_from(start: int) -> int:
             part = texts[start : start + TEXTS_PER_TASK]
             for row, text in enumerate(part, start):
-                vectors[row] = self._embed(self._card.document_prompt + _readable(text))
+                vectors[row] = self._embed(self._card.document_prompt + readable(text))
             return len(part)
 
         done = 0
@@ -93,12 +78,32 @@ class OnnxEmbedder:
         head, limit = self._card.head_tokens, self._card.max_tokens
         return ids if len(ids) <= limit else ids[:head] + ids[head - limit :]
 
+    def plain_tokens(self, text: str) -> list[int]:
+        """Token ids of `text` without the model's own marks, as a static model sees them."""
+        ids: list[int] = self._tokenizer.encode(readable(text), add_special_tokens=False).ids
+        return ids
+
+    def embed_tokens(self, progress: Callable[[int, int], None] | None = None) -> NDArray[np.float32]:
+        """Unit-length float32 [vocabulary, dimension]: of each token alone between the model's marks."""
+        count = self._tokenizer.get_vocab_size()
+        marks = self._tokenizer.encode("").ids
+        half = len(marks) // 2
+        vectors = np.empty((count, self.dimension), np.float32)
+        for token in range(count):
+            vectors[token] = self._pooled([*marks[:half], token, *marks[half:]])
+            if progress is not None and (token + 1 == count or token % 1000 == 0):
+                progress(token + 1, count)
+        return vectors
+
     def _embed(self, text: str) -> NDArray[np.float32]:
-        hidden = self._run(np.array([self.tokens(text)], np.int64))[0]
+        return self._pooled(self.tokens(text))
+
+    def _pooled(self, ids: list[int]) -> NDArray[np.float32]:
+        hidden = self._run(np.array([ids], np.int64))[0]
         pooled = hidden.mean(axis=0) if self._card.pooling == "mean" else hidden[0].copy()
         length = float(np.linalg.norm(pooled))
         if not 0 < length < float("inf"):
-            raise ModelError(f"model {self._card.id} gave a vector of length {length} for {text[:80]!r}")
+            raise ModelError(f"model {self._card.id} gave a vector of length {length} for tokens {ids[:20]}")
         pooled /= length
         vector: NDArray[np.float32] = pooled
         return vector
@@ -127,20 +132,6 @@ class OnnxEmbedder:
             )
 
 
-def _load_tokenizer(card: OnnxCard) -> Any:  # noqa: ANN401
-    from tokenizers import Tokenizer
-
-    content = read_verified(card, "tokenizer.json")
-    try:
-        tokenizer = Tokenizer.from_buffer(content)
-    except ValueError as error:
-        raise ModelError(f"model {card.id}: tokenizer.json is not a tokenizers file: {error}") from error
-    # Many such files pad and cut to 128 tokens: short texts get slow, long ones lose their end.
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
-
-
 def _load_session(card: OnnxCard) -> Any:  # noqa: ANN401
     import onnxruntime
 
@@ -156,16 +147,6 @@ def _load_session(card: OnnxCard) -> Any:  # noqa: ANN401
             f"model {card.id}: onnxruntime {onnxruntime.__version__} cannot load model.onnx: {error}. "
             "If it is an old one: pip install --upgrade onnxruntime"
         ) from error
-
-
-def _readable(text: str) -> str:
-    """Both ends of a very long text; surrogate pairs joined, lone surrogates replaced: UTF-8 has neither."""
-    if len(text) > MAX_CHARACTERS:
-        half = MAX_CHARACTERS // 2
-        text = f"{text[:half]} {text[-half:]}"
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _cores() -> int:

@@ -10,7 +10,7 @@ from concurrent.futures import TimeoutError as LateError
 from typing import TYPE_CHECKING, Protocol
 
 from pi_rank.embedding import load_embedder
-from pi_rank.embedding.registry import OnnxCard, find_card
+from pi_rank.embedding.registry import find_card
 from pi_rank.errors import ModelError
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class QueryEmbedder:
         except ModelError as error:
             self._fail(error)
             return None
-        return card.model_id if isinstance(card, OnnxCard) else None
+        return None if card is None else card.model_id
 
     def _load(self, name: str) -> None:
         with self._loading:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pi_rank.embedding.registry import SentenceTransformersCard, shipped_cards
+from pi_rank.embedding.cards import SentenceTransformersCard
+from pi_rank.embedding.registry import shipped_cards
 from pi_rank.errors import ModelError
 
 if TYPE_CHECKING:

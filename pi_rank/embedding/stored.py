@@ -12,6 +12,7 @@ from pi_rank.store_vectors import unit_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from threading import Event
 
     import numpy.typing as npt
 
@@ -23,18 +24,24 @@ EMBED_CHUNK = 256
 
 
 def embed_missing(
-    store: MemoryStore, embedder: Embedder, progress: Callable[[int, int], None] | None = None
+    store: MemoryStore,
+    embedder: Embedder,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    chunk_size: int = EMBED_CHUNK,
+    stop: Event | None = None,
 ) -> int:
     """Embeds and stores what is missing; how many texts that were.
 
     :param progress: called after each chunk with (texts embedded, texts to embed).
+    :param stop: once set, no further chunk is begun.
     :raises VectorError: the model gave a vector that cannot be used; the message names a record. What was
         stored before stays.
     :raises StoreError: the store cannot be written.
     """
     missing = store.missing_vectors(embedder.model_id)
     remaining, done = iter(missing), 0
-    while chunk := list(islice(remaining, EMBED_CHUNK)):
+    while (chunk := list(islice(remaining, chunk_size))) and not (stop is not None and stop.is_set()):
         matrix = embedder.embed_documents([text for _, text in chunk])
         hashes = [text_hash for text_hash, _ in chunk]
         _check(store, embedder, hashes, matrix)

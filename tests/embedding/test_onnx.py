@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pi_rank.embedding import onnx, registry
+from pi_rank.embedding import onnx, registry, texts
 from pi_rank.errors import ModelError
 
 TEXTS = [
@@ -75,7 +75,7 @@ def test_texts_that_the_model_cannot_tell_apart(default, text, same_as):
 @pytest.mark.parametrize("text", ["a" * 1_000_000, "word " * 200_000, "漢" * 1_000_000, "\u0378" * 1_000_000])
 def test_a_megabyte_costs_no_more_tokens_than_the_limit(default, text):
     assert np.linalg.norm(default.embed_query(text)) == pytest.approx(1, abs=1e-6)
-    assert len(default.tokens(onnx._readable(text))) <= 128
+    assert len(default.tokens(texts.readable(text))) <= 128
 
 
 def test_both_ends_of_a_long_text_count(default):
@@ -128,7 +128,7 @@ def test_many_threads_get_the_vectors_that_one_gets(default):
 
 def test_a_repeated_query_is_answered_from_memory(default, monkeypatch):
     embedder = onnx.OnnxEmbedder(registry.find_card("default"))
-    monkeypatch.setattr(onnx, "CACHED_QUERIES", 2)
+    monkeypatch.setattr(texts, "CACHED_QUERIES", 2)
     first = embedder.embed_query("one")
     embedder.embed_query("two")
     assert embedder.embed_query("one") is first
