@@ -306,7 +306,7 @@ class MemoryEngine:
             config=self._config or self._root.config(),
             analyzer=self._analyzer,
             rule=self._rule,
-            relevance_floor=self._queries.relevance_floor,
+            relevance_floor=self._models.queries.relevance_floor,
         )
 
     def _fresh(self, *, wait_for_model: bool) -> Snapshot:
