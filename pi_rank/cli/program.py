@@ -43,6 +43,10 @@ COMMANDS = {
     "sync": Command("pi_rank.cli.memory:configure_sync", "read the memory files into the store"),
     "status": Command("pi_rank.cli.memory:configure_status", "what the store holds"),
     "rebuild": Command("pi_rank.cli.memory:configure_rebuild", "make the store anew from the memory files"),
+    "serve": Command("pi_rank.cli.serve:configure", "serve memory over HTTP"),
+    "participant": Command(
+        "pi_rank.cli.participant:configure", "ask agents, with what memory holds for each turn"
+    ),
     "doctor": Command(
         "pi_rank.cli.doctor:configure", "check the installation, the model, the memory and the store"
     ),

@@ -152,9 +152,9 @@ def test_anything_else_is_one_plain_error(payload):
 
 
 def test_interim_responses_without_end_are_cut_off():
-    with serving(lambda _: (b"HTTP/1.1 102 Processing\r\n\r\n" for _ in iter(int, 1))) as (url, _):
-        with pytest.raises(RecallUnavailableError):
-            recall(url, max_response_bytes=1000)
+    endless = serving(lambda _: (b"HTTP/1.1 102 Processing\r\n\r\n" for _ in iter(int, 1)))
+    with endless as (url, _), pytest.raises(RecallUnavailableError):
+        recall(url, max_response_bytes=1000)
 
 
 def test_longest_answer_that_is_accepted():
@@ -230,9 +230,9 @@ def test_no_proxy_from_the_environment(monkeypatch):
 def test_redirects_are_not_followed():
     with answered(response(REMANENTIA)) as (elsewhere, requests):
         location = f"Location: {elsewhere}/recall".encode()
-        with answered(response(b"", location, status=b"302 Found")) as (url, _):
-            with pytest.raises(RecallUnavailableError):
-                recall(url)
+        moved = answered(response(b"", location, status=b"302 Found"))
+        with moved as (url, _), pytest.raises(RecallUnavailableError):
+            recall(url)
     assert requests == []
 
 
