@@ -59,7 +59,7 @@ class Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self._ended:
+        if self._ended and self.cycle.response_complete:  # else another request came before the end
             self.transport.close()
         elif self.conn.their_state is h11.SEND_BODY or self.transport.get_write_buffer_size():
             self._limit_to(self.body_seconds, self.transport.abort)

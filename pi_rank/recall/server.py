@@ -117,6 +117,7 @@ def _uvicorn(app: ASGIApp, settings: Settings) -> uvicorn.Server:
     import uvicorn
 
     from pi_rank.recall.connection import connection_class
+    from pi_rank.recall.stoppable import StoppableServer
 
     # uvicorn reports broken requests and stack traces with the text of errors; the gate has its own log.
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
@@ -133,7 +134,7 @@ def _uvicorn(app: ASGIApp, settings: Settings) -> uvicorn.Server:
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         timeout_graceful_shutdown=STOP_SECONDS,
     )
-    return uvicorn.Server(config)
+    return StoppableServer(config)
 
 
 def bind(host: str, port: int) -> socket.socket:

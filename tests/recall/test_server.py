@@ -168,7 +168,18 @@ def test_openapi_names_every_route(server):
     _, _, document = server.ask("GET", "/openapi.json")
     assert document["openapi"].startswith("3.")
     assert sorted(document["paths"]) == (
-        "/consolidate /context /explain /health /metrics /openapi.json /recall /remember /search /status".split()
+        [
+            "/consolidate",
+            "/context",
+            "/explain",
+            "/health",
+            "/metrics",
+            "/openapi.json",
+            "/recall",
+            "/remember",
+            "/search",
+            "/status",
+        ]
     )
 
 
