@@ -17,6 +17,7 @@ from pi_rank.engine import MemoryEngine
 from pi_rank.recall.client import RemanentiaHttpRecall
 from pi_rank.recall.command_participant import CommandParticipant
 from pi_rank.recall.engine_recall import EngineRecall
+from pi_rank.recall.fence import render_hits
 from pi_rank.recall.participants import MemoryAugmentedParticipant, TurnRequest
 from pi_rank.recall.types import MemoryPolicy
 from tests.recall.conftest import running
@@ -25,7 +26,7 @@ synapse = pytest.importorskip("synapse_channel.participants", reason="synapse-ch
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="scripted commands of POSIX")
 
 # Reads its prompt and context from stdin as a command participant does, and says what memory gave it.
-ECHO = "import sys; text = sys.stdin.read(); print('STATUS: ' + text.split('STATUS: ')[1].split(' ')[0] if 'STATUS: ' in text else 'no memory')"
+ECHO = "import re, sys; print((re.findall('^STATUS: [A-Z]+', sys.stdin.read(), re.M) or ['no memory'])[0])"
 
 
 def ask(client, query, top_k=3):
@@ -132,25 +133,29 @@ def test_our_wrapper_around_a_real_participant_of_theirs(engine, tmp_path):
     assert set(result) == set(synapse.TurnResult.__annotations__)
 
 
-def test_their_wrapper_around_ours(engine):
+def test_their_wrapper_around_ours(server):
     ours = CommandParticipant("echo", [sys.executable, "-c", ECHO])
-    theirs = synapse.MemoryAugmentedParticipant(ours, EngineRecall(engine), synapse.MemoryPolicy())
+    theirs = synapse.MemoryAugmentedParticipant(ours, synapse.RemanentiaHttpRecall(server.url))
     result = asyncio.run(theirs.take_turn(synapse.TurnRequest("t", "deploy orchard")))
     assert result["answer"] == "STATUS: HITS"
-    assert isinstance(theirs, synapse.Participant) or hasattr(theirs, "take_turn")
+    assert theirs.identity == "echo"
     assert theirs.health().available
+
+
+def test_our_records_in_their_fence(engine):
+    found = asyncio.run(EngineRecall(engine).recall("deploy orchard", top_k=1))
+    block = synapse.render_memory_context(found, max_hits=3, max_chars=4096)
+    assert block == render_hits(found, service=found.source, max_hits=3, max_chars=4096)
 
 
 def test_ours_in_their_conversation():
     ours = [CommandParticipant(name, [sys.executable, "-c", ECHO]) for name in ("a", "b")]
+    posted = []
 
     async def post(result):
         posted.append(result)
 
-    posted = []
-    transcript = asyncio.run(
-        synapse.conduct_exchange("question", ours[0], ours[1], topic_id="t", post=posted.append)
-    )
+    transcript = asyncio.run(synapse.conduct_exchange("question", ours[0], ours[1], topic_id="t", post=post))
     assert transcript is not None
     assert [result["answer"] for result in posted] == ["no memory", "no memory"]
     assert [result["participant"] for result in posted] == ["a", "b"]
@@ -160,7 +165,7 @@ def test_results_have_their_shape():
     ours = CommandParticipant("echo", [sys.executable, "-c", ECHO])
     result = asyncio.run(ours.take_turn(TurnRequest("t", "q")))
     assert set(result) == set(synapse.TurnResult.__annotations__)
-    assert synapse.turn_result_from_payload(dict(result)) == result
+    assert synapse.turn_result_from_payload(synapse.turn_result_to_payload(result)) == result
     assert result["kind"] == synapse.ENVELOPE_KIND
 
 
@@ -172,9 +177,6 @@ def script(path: Path, body: str) -> Path:
     path.write_text(f"#!{sys.executable}\n{body}\n", encoding="utf-8")
     path.chmod(0o755)
     return path
-
-
-OLLAMA = "import sys\ntext = ' '.join(sys.argv) + sys.stdin.read()\nprint('HITS' if 'STATUS: HITS' in text else 'NONE')"
 
 
 @pytest.mark.parametrize(
