@@ -23,8 +23,8 @@ examples:
 
 The server's URL goes to stdout when it can be asked. What /remember is told is kept in notes.jsonl beside
 the store; the memory files are never written. Without --cwd or --profile every active record is recalled;
-with one of them, only what applies there. The environment names PI_RANK_API_TOKEN, _RATE, _BURST, _MAX_BODY,
-_AUDIT_LOG (a path, or off), _AUDIT_MAX_BYTES and _AUDIT_BACKUPS work too, as do REMANENTIA's own. Options win.
+with one of them, only what applies there. The environment's PI_RANK_API_TOKEN, _RATE, _BURST, _MAX_BODY,
+_AUDIT_LOG (a path, or off), _AUDIT_MAX_BYTES and _AUDIT_BACKUPS work too, and REMANENTIA's. Options win.
 """
 NEEDS = "pi-rank serve needs starlette, uvicorn and h11: pip install 'pi-rank[serve]'"
 USAGE = 2

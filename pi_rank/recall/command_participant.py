@@ -18,6 +18,7 @@ DEFAULT_SECONDS = 600.0
 MAX_OUTPUT_BYTES = 1_048_576
 MAX_ERROR_BYTES = 16_384
 MAX_REASON = 200
+REAP_SECONDS = 5.0  # a killed process is gone at once, unless the system holds it
 _CHANNEL = "headless"
 
 
@@ -77,7 +78,7 @@ class CommandParticipant:
         except _TooMuchError:
             return self._failed(request, f"the answer is longer than {self._max_output} bytes")
         finally:
-            _end(process)
+            await _end(process)
         if code != 0:
             last = errors.decode("utf-8", "replace").strip().rpartition("\n")[2]
             return self._failed(
@@ -144,10 +145,14 @@ async def _tail(stream: asyncio.StreamReader) -> bytes:
     return data
 
 
-def _end(process: asyncio.subprocess.Process) -> None:
-    """End the command, if it runs yet, and whatever it has left running."""
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End the command, if it runs yet, and whatever it has left running, and close its pipes."""
     with suppress(ProcessLookupError, PermissionError):
         if os.name == "posix":
             os.killpg(process.pid, signal.SIGKILL)
         elif process.returncode is None:
             process.kill()
+    # The only way to pipes that a process of another session may yet hold open.
+    process._transport.close()  # type: ignore[attr-defined]
+    with suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(process.wait(), REAP_SECONDS)
