@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pi_rank.context import SessionContext
+    from pi_rank.embedding import Embedder
     from pi_rank.records import MemoryRecord
     from pi_rank.results import Hit
     from pi_rank.snapshot import Snapshot
@@ -138,7 +139,7 @@ class NotedEngine(MemoryEngine):
         return memory._replace(snapshot=self._base or memory.snapshot)
 
 
-def open_noted(root: Path, store: str | Path | None, model: str | None) -> NotedEngine:
+def open_noted(root: Path, store: str | Path | None, model: str | Embedder | None) -> NotedEngine:
     """A `NotedEngine` on a memory root, as `MemoryEngine.open` opens its own."""
     return cast("NotedEngine", NotedEngine.open(root, store=store, model=model))
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from pi_rank.context import SessionContext
+    from pi_rank.embedding import Embedder
 
 BACKLOG = 2_048
 MAX_HEAD_BYTES = 32_768
@@ -44,7 +45,7 @@ def serve(
     root: Path,
     *,
     store: Path,
-    model: str | None,
+    model: str | Embedder | None,
     notes: Path | None = None,
     scope: SessionContext | None = None,
     announce: Callable[[str], None] = print,
@@ -65,7 +66,7 @@ def _service(
     settings: Settings,
     root: Path,
     store: Path,
-    model: str | None,
+    model: str | Embedder | None,
     notes: Path | None,
     scope: SessionContext | None,
 ) -> Iterator[tuple[Service, ASGIApp]]:
