@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,10 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
     from pi_rank.memory_root import find_memory_root
     from pi_rank.store import default_store_path
 
-    try:
-        from pi_rank.recall.server import AUDIT_FILE, serve
-    except ImportError:
-        raise ConfigError(NEEDS) from None
+    if any(find_spec(module) is None for module in ("starlette", "uvicorn", "h11")):
+        raise ConfigError(NEEDS)
+    from pi_rank.recall.server import AUDIT_FILE, serve
+
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="pi-rank: %(message)s")
     root = find_memory_root(arguments.root, options.working_directory(arguments))
     store = Path(arguments.store) if arguments.store else default_store_path(root)

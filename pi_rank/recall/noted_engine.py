@@ -105,8 +105,10 @@ class NotedEngine(MemoryEngine):
         if not query.strip():
             return []
         ranked = self.search(query, k=DEPTH, context=context)
-        distinct = {hit.record.statement.strip(): hit for hit in reversed(ranked)}
-        return sorted(distinct.values(), key=lambda hit: (-hit.score, hit.id))[:top_k]
+        distinct: dict[str, Hit] = {}
+        for hit in ranked:
+            distinct.setdefault(hit.record.statement.strip(), hit)
+        return list(distinct.values())[:top_k]
 
     def _rows(self, records: Sequence[MemoryRecord]) -> list[_NoteRow]:
         terms = self._analyzer.document_terms([(record.statement, tags_text(record)) for record in records])
@@ -149,4 +151,4 @@ def _with_notes(snapshot: Snapshot, rows: Sequence[_NoteRow]) -> Snapshot:
         return snapshot
     changes = RowChanges(snapshot.version.generation, False, [row.row for row in rows], [])
     vectors = cast("MemoryStore", _Vectors(rows))
-    return _extend(snapshot, changes, vectors, snapshot.model_id, snapshot.version)
+    return _extend(snapshot, changes, vectors, snapshot.version)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from pi_rank.errors import ContextError
 from pi_rank.recall.api_errors import ApiError
 from pi_rank.recall.engine_recall import scoped
 from pi_rank.recall.rows import wire_row
+from pi_rank.records import embedded_text
 from pi_rank.results import hit_to_dict, record_to_dict
 
 if TYPE_CHECKING:
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
     from pi_rank.results import Hit, RetrievalContext
 
 T = TypeVar("T")
+_WORD = re.compile(r"\w+")
 MAX_ENTITIES = 10
-BEST_SCORE = 1 / 61  # of a record that both rankings put first
 THREADS = min(8, (os.cpu_count() or 1) + 1)
 
 
@@ -72,7 +74,7 @@ class Service:
             "results": [wire_row(hit) for hit in hits],
             "query": query,
             "entities": list(tags)[:MAX_ENTITIES],
-            "novelty": 1.0 - min(1.0, hits[0].score / BEST_SCORE) if hits else 1.0,
+            "novelty": _novelty(query, hits),
         }
 
     async def search(self, query: str, k: int, mode: str, context: object) -> dict[str, Any]:
@@ -167,6 +169,13 @@ def _context(value: object) -> SessionContext:
         return context_from_json(value)
     except ContextError:
         raise ApiError(400, "context must be an object with a string latest_user_message") from None
+
+
+def _novelty(query: str, hits: list[Hit]) -> float:
+    """The share of the query's words that none of the hits has: 0 is all known, 1 all new."""
+    asked = set(_WORD.findall(query.casefold()))
+    known = {word for hit in hits for word in _WORD.findall(embedded_text(hit.record).casefold())}
+    return len(asked - known) / len(asked) if asked else 1.0
 
 
 def _mode(hits: list[Hit]) -> str:
