@@ -174,8 +174,8 @@ def _print(rows: list[dict[str, Any]]) -> None:
         faster = f"{REMANENTIA_MS_AT_5000 / row['p50']:.0f}x" if public else ""
         print(
             f"{row['records']:7,}  {row['clients']:7}  {row['p50']:6.2f}  {row['p99']:6.2f}  "
-            f"{row['per_second']:10.0f}  {row['bare']:12.2f}  {f'{added:.2f}' if single else '':>14}  {faster:>13}"
-            f"{'' if _holds(row) else '  FAILED'}"
+            f"{row['per_second']:10.0f}  {row['bare']:12.2f}  {f'{added:.2f}' if single else '':>14}  "
+            f"{faster:>13}{'' if _holds(row) else '  FAILED'}"
         )
 
 

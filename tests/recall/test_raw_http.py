@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import signal
 import socket
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from pi_rank.recall.connection import connection_class
 from tests.recall.conftest import running
 
+FUZZ_SECONDS = os.environ.get("PI_RANK_FUZZ_SECONDS")
 BODY = b'{"query":"deploy orchard","top_k":1}'
 
 
@@ -275,7 +277,12 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+# A hundred of these take about five seconds.
+EXAMPLES = 100 if FUZZ_SECONDS is None else int(FUZZ_SECONDS) * 20
+
+
+@pytest.mark.timeout(120 + EXAMPLES)
+@settings(deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(PIECES | st.binary(max_size=30), max_size=10))
 def test_any_bytes_get_an_answer_or_an_end(server, pieces):
     answer = exchange(server, b"".join(pieces))
