@@ -34,7 +34,7 @@ A participant is NAME=COMMAND. The command is run without a shell; it is given t
 and the prompt on its standard input, and what it prints is its answer. What others said, and what memory
 holds, is in the context, fenced as data. Exit codes: 0 everybody answered; 1 a participant was not available,
 failed or said nothing; 2 the configuration was refused. Memory that fails changes neither the turn nor the
-exit code.
+exit code. --json prints the whole conversation as one JSON value.
 """
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 

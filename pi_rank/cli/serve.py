@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import sys
 from importlib.util import find_spec
@@ -52,6 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cwd", metavar="DIR", help="recall what applies in this folder")
     parser.add_argument("--profile", metavar="ID", help="recall what applies to this profile")
     options.add_store(parser)
+    options.add_json(parser)
     parser.set_defaults(run=run)
 
 
@@ -79,9 +81,13 @@ def run(arguments: argparse.Namespace) -> int:
         model=options.model_name(arguments),
         notes=arguments.notes,
         scope=_scope(arguments),
-        announce=lambda url: print(url, flush=True),
+        announce=lambda url: _announce(url, as_json=arguments.json),
     )
     return 0
+
+
+def _announce(url: str, *, as_json: bool) -> None:
+    print(json.dumps({"url": url}) if as_json else url, flush=True)
 
 
 def _settings(arguments: argparse.Namespace, default_audit: Path) -> Settings:

@@ -21,16 +21,21 @@ def response(body, *headers, status=b"200 OK", content_type=b"application/json",
 
 
 @contextmanager
-def serving(answer, *, linger=0.0):
-    """Serves on loopback. `answer(request bytes)` gives bytes, or an iterable of chunks and pauses in
-    seconds.
+def serving(answer, *, context=None):
+    """Serves on loopback, over TLS where there is a `context`.
+
+    `answer(request bytes)` gives bytes, or an iterable of chunks and pauses in seconds.
     """
     listener = socket.create_server(("127.0.0.1", 0))
     requests: list[bytes] = []
 
-    def handle(connection):
+    def handle(plain):
+        plain.settimeout(5)
+        try:
+            connection = plain if context is None else context.wrap_socket(plain, server_side=True)
+        except OSError:
+            return  # the client did not like the certificate
         with connection:
-            connection.settimeout(5)
             data = b""
             while not _whole(data):
                 received = connection.recv(65536)
@@ -39,7 +44,6 @@ def serving(answer, *, linger=0.0):
                 data += received
             requests.append(data)
             _send(connection, answer(data))
-            time.sleep(linger)
 
     def accept():
         while True:

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
+import ssl
 import subprocess
 import sys
 import time
@@ -306,3 +308,38 @@ def test_nothing_of_the_url_or_the_token_in_its_repr():
         repr(RemanentiaHttpRecall("https://memory.example", "/etc/token"))
         == "RemanentiaHttpRecall(https, token=yes)"
     )
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    key, file = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject]
+    subprocess.run([*command, "-keyout", key, "-out", file], check=True, capture_output=True)
+    return file, key
+
+
+def test_https_and_whom_it_trusts(certificate, monkeypatch):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    with serving(lambda _: response(REMANENTIA), context=context) as (url, requests):
+        port = url.rpartition(":")[2]
+        with pytest.raises(RecallUnavailableError):
+            recall(f"https://localhost:{port}")
+        assert requests == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+        assert len(recall(f"https://localhost:{port}", timeout_seconds=10).hits) == 1
+        with pytest.raises(RecallUnavailableError):
+            recall(f"https://127.0.0.1:{port}", timeout_seconds=10)
+    assert len(requests) == 1
+
+
+def test_the_deadline_covers_the_look_up_of_the_name(monkeypatch):
+    monkeypatch.setattr("pi_rank.recall.http_call.socket.getaddrinfo", lambda *_, **__: time.sleep(3) or [])
+    started = time.monotonic()
+    with pytest.raises(RecallUnavailableError):
+        recall("https://memory.example", timeout_seconds=0.2)
+    assert time.monotonic() - started < 2

@@ -100,8 +100,9 @@ def test_searches_go_on_while_notes_come(engine):
         thread.start()
     try:
         for number in range(60):
-            engine.add_notes([note(number, f"word{number} is a note")])
-            assert f"note_{number}" in names(engine, f"word{number}", 5)
+            words = f"word{number} lamp{number} colour{number}"
+            engine.add_notes([note(number, words)])
+            assert f"note_{number}" in names(engine, words, 5)
     finally:
         done.set()
         for thread in threads:
