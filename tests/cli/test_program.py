@@ -180,6 +180,7 @@ def test_only_the_asked_command_is_imported():
 
 def test_every_command_declares_what_it_runs():
     needs = {"batch": ["x"], "context": ["x"], "prefix-check": ["x"], "search": ["x"]}
+    needs["participant"] = ["ask", "x", "--participant", "a=b"]
     for name in COMMANDS:
         arguments = build_parser([name]).parse_args([name, *needs.get(name, [])])
         assert callable(arguments.run)
