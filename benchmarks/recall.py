@@ -20,6 +20,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 
@@ -67,6 +68,8 @@ def _measure(size: int, requests: int) -> list[dict[str, Any]]:
         try:
             assert server.stdout is not None
             url = server.stdout.readline().strip()
+            while _to_embed(url):
+                time.sleep(0.5)
             bare = _run("bare", folder)
             return [
                 {"records": size, "clients": clients, "bare": bare["p50"]}
@@ -76,6 +79,11 @@ def _measure(size: int, requests: int) -> list[dict[str, Any]]:
         finally:
             server.terminate()
             server.wait(60)
+
+
+def _to_embed(url: str) -> int:
+    with urlopen(f"{url}/status") as answer:
+        return int(json.load(answer)["to_embed"])
 
 
 def _part(part: str, folder: Path) -> list[str]:

@@ -48,6 +48,8 @@ class Connection(H11Protocol):
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """The client sends no more; an answer that is due can still be sent to it."""
         self._ended = True
+        if self.cycle is not None and self.cycle.response_complete:
+            return False
         if self.conn.their_state is h11.SEND_BODY:
             self.cycle.more_body = False  # the reader of the body compares it with its Content-Length
             self.cycle.message_event.set()
@@ -55,7 +57,7 @@ class Connection(H11Protocol):
         if self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
             self.send_400_response("incomplete request")
             return True
-        return self.cycle is not None and not self.cycle.response_complete
+        return self.cycle is not None
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

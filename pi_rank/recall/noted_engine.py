@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pi_rank.context import SessionContext
     from pi_rank.embedding import Embedder
     from pi_rank.records import MemoryRecord
-    from pi_rank.results import Hit
+    from pi_rank.results import Hit, SyncReport
     from pi_rank.snapshot import Snapshot
     from pi_rank.store import MemoryStore
     from pi_rank.turn import Memory
@@ -67,6 +67,13 @@ class NotedEngine(MemoryEngine):
         self._note_rows: list[_NoteRow] = []
         self._base: Snapshot | None = None
         self._published: Snapshot | None = None
+
+    def sync_records(self) -> SyncReport:
+        """Take in the memory files without embedding what is new; `sync` does that later.
+
+        :raises MemoryRootError, StoreError: as `sync`.
+        """
+        return self._store.sync_root(self._root, self._analyzer)
 
     def refresh(self) -> None:
         """Make what the store holds now visible, with the notes. Searches go on meanwhile."""

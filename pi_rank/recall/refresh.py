@@ -8,7 +8,6 @@ import asyncio
 import logging
 import os
 import time
-import warnings
 from pathlib import Path
 
 from pi_rank.errors import PiRankError
@@ -39,13 +38,25 @@ class Refresher:
         """Seconds since what is served was last known to be what the files say."""
         return time.monotonic() - self.checked_at
 
+    def start(self) -> None:
+        """Take in the memory files before the first request. New texts are embedded afterwards, by `run`.
+
+        :raises PiRankError: memory cannot be read.
+        """
+        self._seen = files_signature(self._engine.root)
+        report = self._engine.sync_records()
+        for problem in (*report.warnings, *(f"{s.file}:{s.line}: {s.reason}" for s in report.skipped)):
+            log.warning("%s", problem)
+        self._again_at = time.monotonic()
+        self._engine.refresh()
+
     def check(self) -> None:
         """Look, and sync where something changed. What was read last stays in use where that fails."""
         now, signature = time.monotonic(), files_signature(self._engine.root)
         try:
             if signature != self._seen or now >= self._again_at > 0:
                 settled = signature == self._seen
-                self._engine.sync()
+                self._engine.sync(progress=lambda *_: self._engine.refresh())
                 self._seen, self._again_at = signature, 0.0 if settled else now + SETTLE_SECONDS
                 self._engine.refresh()
             elif self._engine.is_behind():
@@ -67,21 +78,6 @@ class Refresher:
             log.error("memory cannot be read; what was read last is still served: %s", error)
         self.failing = True
         self._seen = None
-
-
-def first_sync(engine: NotedEngine) -> Refresher:
-    """Bring the engine up to date before the first request.
-
-    :raises PiRankError: memory cannot be read.
-    """
-    refresher = Refresher(engine)
-    refresher._seen = files_signature(engine.root)
-    report = engine.sync()
-    refresher._again_at = time.monotonic() + SETTLE_SECONDS
-    for problem in (*report.warnings, *(f"{s.file}:{s.line}: {s.reason}" for s in report.skipped)):
-        warnings.warn(problem, stacklevel=2)
-    engine.refresh()
-    return refresher
 
 
 def files_signature(root: Path) -> Signature:

@@ -18,7 +18,7 @@ from pi_rank.recall.audit import AuditLog
 from pi_rank.recall.metrics import Metrics
 from pi_rank.recall.note_keeper import NoteKeeper
 from pi_rank.recall.noted_engine import open_noted
-from pi_rank.recall.refresh import first_sync
+from pi_rank.recall.refresh import Refresher
 from pi_rank.recall.service import Service
 from pi_rank.recall.settings import Settings
 
@@ -81,7 +81,8 @@ def _service(
     )
     engine = open_noted(root, store, model)
     with engine:
-        refresher = first_sync(engine)
+        refresher = Refresher(engine)
+        refresher.start()
         keeper = NoteKeeper(notes or store.with_name(NOTES_FILE), engine)
         try:
             keeper.publish()
