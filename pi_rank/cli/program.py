@@ -44,6 +44,10 @@ COMMANDS = {
     "status": Command("pi_rank.cli.memory:configure_status", "what the store holds"),
     "rebuild": Command("pi_rank.cli.memory:configure_rebuild", "make the store anew from the memory files"),
     "models": Command("pi_rank.cli.models:configure", "embedding models: list, check, change, distil"),
+    "serve": Command("pi_rank.cli.serve:configure", "serve memory over HTTP"),
+    "participant": Command(
+        "pi_rank.cli.participant:configure", "ask agents, with what memory holds for each turn"
+    ),
     "doctor": Command(
         "pi_rank.cli.doctor:configure", "check the installation, the model, the memory and the store"
     ),
