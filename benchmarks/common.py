@@ -72,8 +72,7 @@ class Memories:
     def engine(self, size: int) -> MemoryEngine:
         """The engine on the memory of `size` records, with vectors and its snapshot loaded."""
         if size not in self._engines:
-            store = folder() / f"store-{SEED}-{size}.sqlite3"
-            engine = MemoryEngine.open(memory_root(size), store=store, model=HashingEmbedder())
+            engine = MemoryEngine.open(memory_root(size), store=store_path(size), model=HashingEmbedder())
             self._engines[size] = self._stack.enter_context(engine)
             engine.sync()
             settle(engine)
@@ -108,6 +107,11 @@ def memory_root(size: int) -> Path:
         corpus(size).write(partial := root.with_name(f"{root.name}-partial-{os.getpid()}"))
         partial.rename(root)
     return root
+
+
+def store_path(size: int) -> Path:
+    """The store of that memory, with vectors of the hashing embedder, its graph beside it."""
+    return folder() / f"store-{SEED}-{size}.sqlite3"
 
 
 def folder() -> Path:
