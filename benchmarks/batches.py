@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.common import SEED, TODAY, folder, memory_root, settle, store_path
-from benchmarks.corpus import Corpus
+from benchmarks.common import SEED, TODAY, corpus, folder, memory_root, settle, store_path
 from benchmarks.hashing_embedder import HashingEmbedder
 from pi_rank import MemoryEngine, SessionContext
 
@@ -107,7 +106,7 @@ def rates(memory: Memory, size: int, *, turns: int) -> Rates:
 
 
 def _contexts(size: int, turns: int) -> list[SessionContext]:
-    source = Corpus(SEED, size, mixed=True, nested=True)
+    source = corpus(size)
     words = source.prompts(turns, WORDS, draw=next(_fresh))
     return [SessionContext(**source.turn(prompt, 1.0)) for prompt in words]
 

@@ -35,6 +35,7 @@ DEPTH = 100  # hits asked of each source of a turn
 KEEP_VARIABLE = "PI_RANK_BENCH_DIR"
 
 
+@cache
 def corpus(size: int) -> Corpus:
     """The corpus that every benchmark of this size uses."""
     return Corpus(SEED, size, mixed=True, nested=True)
