@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.common import SEED, TODAY, folder, memory_root, settle
-from benchmarks.corpus import Corpus
+from benchmarks.common import SEED, TODAY, corpus, folder, memory_root, settle, store_path
 from benchmarks.hashing_embedder import HashingEmbedder
 from pi_rank import MemoryEngine, SessionContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     import numpy as np
     import numpy.typing as npt
@@ -72,20 +72,19 @@ class Rates(NamedTuple):
 def memory_with_known_vectors(size: int) -> Iterator[Memory]:
     """The memory of `size` records; vectors cost nothing."""
     embedder = KnownVectors()
-    with _opened(size, embedder, "hashing") as engine:
+    with _opened(size, embedder, store_path(size)) as engine:
         yield Memory(engine, embedder.learn)
 
 
 @contextmanager
 def memory_with_model(size: int) -> Iterator[Memory]:
     """The memory of `size` records with the shipped model."""
-    with _opened(size, "default", "default") as engine:
+    with _opened(size, "default", folder() / f"model-{SEED}-{size}.sqlite3") as engine:
         yield Memory(engine, lambda contexts: None)
 
 
 @contextmanager
-def _opened(size: int, model: str | Embedder, name: str) -> Iterator[MemoryEngine]:
-    store = folder() / f"batch-{name}-{size}.sqlite3"
+def _opened(size: int, model: str | Embedder, store: Path) -> Iterator[MemoryEngine]:
     with MemoryEngine.open(memory_root(size), store=store, model=model) as engine:
         engine.sync()
         engine.search("loads the model", k=1)
@@ -107,7 +106,7 @@ def rates(memory: Memory, size: int, *, turns: int) -> Rates:
 
 
 def _contexts(size: int, turns: int) -> list[SessionContext]:
-    source = Corpus(SEED, size, mixed=True, nested=True)
+    source = corpus(size)
     words = source.prompts(turns, WORDS, draw=next(_fresh))
     return [SessionContext(**source.turn(prompt, 1.0)) for prompt in words]
 

@@ -35,6 +35,7 @@ DEPTH = 100  # hits asked of each source of a turn
 KEEP_VARIABLE = "PI_RANK_BENCH_DIR"
 
 
+@cache
 def corpus(size: int) -> Corpus:
     """The corpus that every benchmark of this size uses."""
     return Corpus(SEED, size, mixed=True, nested=True)
@@ -72,8 +73,7 @@ class Memories:
     def engine(self, size: int) -> MemoryEngine:
         """The engine on the memory of `size` records, with vectors and its snapshot loaded."""
         if size not in self._engines:
-            store = folder() / f"store-{SEED}-{size}.sqlite3"
-            engine = MemoryEngine.open(memory_root(size), store=store, model=HashingEmbedder())
+            engine = MemoryEngine.open(memory_root(size), store=store_path(size), model=HashingEmbedder())
             self._engines[size] = self._stack.enter_context(engine)
             engine.sync()
             settle(engine)
@@ -108,6 +108,11 @@ def memory_root(size: int) -> Path:
         corpus(size).write(partial := root.with_name(f"{root.name}-partial-{os.getpid()}"))
         partial.rename(root)
     return root
+
+
+def store_path(size: int) -> Path:
+    """The store of that memory, with vectors of the hashing embedder, its graph beside it."""
+    return folder() / f"store-{SEED}-{size}.sqlite3"
 
 
 def folder() -> Path:
