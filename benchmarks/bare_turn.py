@@ -10,7 +10,7 @@ from benchmarks.common import DEPTH, TODAY
 from pi_rank.block.sections import BlockParts, build_block
 from pi_rank.context import project_keys
 from pi_rank.processors import turn_segments
-from pi_rank.ranking.fusion import LEXICAL_WEIGHT, SEMANTIC_WEIGHT, weighted_rrf
+from pi_rank.ranking.blend import blend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from pi_rank.snapshot import Snapshot
 
 SHOWN = 8  # hard rules, and selected records, of a turn on the generated memory
-WEIGHTS = (LEXICAL_WEIGHT, SEMANTIC_WEIGHT)
 
 
 def bare_turn(snapshot: Snapshot, analyzer: FtsAnalyzer) -> Callable[[Turn], Block]:
-    """Match, filter, both searches, contested overlap, fusion, decoding and the block, for one turn.
+    """Match, filter, both searches, contested overlap, ranking, decoding and the block, for one turn.
 
     No limits, no traces, no provenance, no checks, no statistics: what the whole turn is held against.
     """
@@ -40,10 +39,11 @@ def bare_turn(snapshot: Snapshot, analyzer: FtsAnalyzer) -> Callable[[Turn], Blo
         contested = place.contested.view(np.uint8)
         doubtful, _ = snapshot.lexical.overlap(terms, rows_mask=contested, tie_rank=ties)
         lexical, _ = snapshot.lexical.search(terms, DEPTH, eligible=eligible, tie_rank=ties)
-        assert snapshot.vectors is not None
-        semantic = snapshot.vectors.search(turn.vector, DEPTH, eligible=eligible, tie_rank=ties).rows
-        fused, _ = weighted_rrf([lexical, semantic], WEIGHTS, limit=2 * DEPTH, tie_rank=ties)
-        return _block(snapshot, fused[:SHOWN].tolist(), doubtful[:2].tolist())
+        vectors = snapshot.vectors
+        assert vectors is not None
+        hits = vectors.search(turn.vector, DEPTH, eligible=eligible, tie_rank=ties)
+        ranked = blend(snapshot.lexical, terms, lexical, vectors, turn.vector, hits, tie_rank=ties)
+        return _block(snapshot, ranked.rows[:SHOWN].tolist(), doubtful[:2].tolist())
 
     return run
 

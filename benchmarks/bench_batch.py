@@ -17,7 +17,12 @@ def bench_known_vectors(record, size):
         record("batch", rates(memory, size, turns=TURNS)._asdict(), embedding="given")
 
 
-@pytest.mark.parametrize("size", SIZES[:2])
-def bench_model(record, size):
+def bench_model(record):
+    size = SIZES[0]
     with memory_with_model(size) as memory:
-        record("batch", rates(memory, size, turns=EMBEDDED_TURNS)._asdict(), embedding="MiniLM-L6 int8")
+        record(
+            "batch",
+            rates(memory, size, turns=EMBEDDED_TURNS)._asdict(),
+            embedding="MiniLM-L6 int8",
+            size=size,
+        )

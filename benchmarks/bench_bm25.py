@@ -99,6 +99,5 @@ def bench_search(over, library, size, words):
 
 def bench_reference(over):
     size, words = SIZES[0], 12
-    over(
-        reference(size), corpus(size).prompts(REFERENCE_PROMPTS, words), question="bm25", library="reference"
-    )
+    prompts = corpus(size).prompts(REFERENCE_PROMPTS, words)
+    over(reference(size), prompts, question="bm25", library="reference", size=size, words=words)

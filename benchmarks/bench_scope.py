@@ -1,4 +1,4 @@
-"""How long does finding every silenced record take in a turn of 500 words, next to pyahocorasick and a loop?"""
+"""How long does finding the silenced records of a 500-word turn take, next to pyahocorasick and a loop?"""
 
 from __future__ import annotations
 
@@ -77,4 +77,4 @@ def bench_match(over, library, size):
 
 def bench_reference(over):
     turns = corpus(SIZES[0]).prompts(2, TURN_WORDS)
-    over(reference(SIZES[0]), turns, question="scope", library="reference")
+    over(reference(SIZES[0]), turns, question="scope", library="reference", size=SIZES[0])

@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.common import SIZES, TODAY, memory_root
+from benchmarks.common import SIZES, TODAY, current_snapshot, memory_root
 from benchmarks.hashing_embedder import HashingEmbedder
 from pi_rank import MemoryEngine, SessionContext
 from pi_rank.snapshot import refresh_snapshot
@@ -103,13 +103,12 @@ def _one_change(engine: MemoryEngine, root: Path, number: int) -> tuple[float, f
     lines = path.read_text(encoding="utf-8").splitlines()
     changed = json.loads(lines[-1]) | {"statement": f"the change number {number}", "status": "active"}
     path.write_text("\n".join([*lines[:-1], json.dumps(changed)]) + "\n", encoding="utf-8")
+    before = current_snapshot(engine)
     sync = _milliseconds(engine.sync)
-    snapshot: Any = engine._snapshot
     refresh = min(
-        _milliseconds(lambda: refresh_snapshot(snapshot, engine._store, snapshot.model_id))
+        _milliseconds(lambda: refresh_snapshot(before, engine._store, before.model_id))
         for _ in range(REPEATS)
     )
-    engine.search("takes the change in", k=1)
     return sync, refresh
 
 

@@ -1,4 +1,4 @@
-"""How long does a whole turn take, by records, length of the prompt and eligible share? The vector is given."""
+"""How long does a whole turn take, its vector given, by records, prompt length and eligible share?"""
 
 from __future__ import annotations
 

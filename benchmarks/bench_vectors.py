@@ -52,7 +52,7 @@ def numpy(size: int, share: float) -> Search:
     """One matrix product over the rows, those that are eligible gathered first where not all are."""
     matrix, flags = vectors(size)[:size], eligible(size, share)
 
-    def nearest(query: Any) -> Any:  # noqa: ANN401
+    def nearest(query: Any) -> Any:
         rows = np.flatnonzero(flags)
         scores = (matrix if len(rows) == size else matrix[rows]) @ query
         best = np.argpartition(-scores, min(DEPTH, len(rows)) - 1)[:DEPTH]
@@ -62,7 +62,7 @@ def numpy(size: int, share: float) -> Search:
 
 
 @cache
-def _graph(size: int) -> Any:  # noqa: ANN401
+def _graph(size: int) -> Any:
     import hnswlib
 
     graph = hnswlib.Index(space="ip", dim=DIMENSION)
@@ -100,5 +100,7 @@ def bench_reference(over):
         list(vectors(size)[size : size + 2]),
         question="vectors",
         library="reference",
+        size=size,
+        share=1.0,
         note=f"over {REFERENCE_ROWS} rows",
     )

@@ -1,4 +1,4 @@
-"""What the benchmarks share: memories built once, prompts with their vectors, and timing on a busy machine."""
+"""What the benchmarks share: memories built once, turns with their vectors, timing on a busy machine."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from benchmarks.corpus import Corpus
 from benchmarks.hashing_embedder import HashingEmbedder
 from pi_rank import MemoryEngine, SessionContext
+from pi_rank.keeper import LONG_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,6 +35,7 @@ DEPTH = 100  # hits asked of each source of a turn
 KEEP_VARIABLE = "PI_RANK_BENCH_DIR"
 
 
+@cache
 def corpus(size: int) -> Corpus:
     """The corpus that every benchmark of this size uses."""
     return Corpus(SEED, size, mixed=True, nested=True)
@@ -71,22 +73,32 @@ class Memories:
     def engine(self, size: int) -> MemoryEngine:
         """The engine on the memory of `size` records, with vectors and its snapshot loaded."""
         if size not in self._engines:
-            store = folder() / f"store-{SEED}-{size}.sqlite3"
-            engine = MemoryEngine.open(memory_root(size), store=store, model=HashingEmbedder())
+            engine = MemoryEngine.open(memory_root(size), store=store_path(size), model=HashingEmbedder())
             self._engines[size] = self._stack.enter_context(engine)
             engine.sync()
-            engine.search("loads the snapshot", k=1)
+            settle(engine)
         return self._engines[size]
 
     def snapshot(self, size: int) -> Snapshot:
         """What a turn on that memory reads. The parts of a turn have no public way in."""
-        snapshot = self.engine(size)._snapshot
-        assert snapshot is not None
-        return snapshot
+        return current_snapshot(self.engine(size))
 
     def analyzer(self, size: int) -> FtsAnalyzer:
         """The engine's own analyzer, its words cached."""
         return self.engine(size)._analyzer
+
+
+def current_snapshot(engine: MemoryEngine) -> Snapshot:
+    """What the engine's next turn reads."""
+    return engine._fresh(wait_for_model=True)
+
+
+def settle(engine: MemoryEngine) -> None:
+    """Waits for the graph that a lasting engine builds in the background, or for its being given up."""
+    for _ in range(LONG_LIVED):
+        current_snapshot(engine)
+    while engine._keeper._graphs._source is not None:
+        time.sleep(0.05)
 
 
 def memory_root(size: int) -> Path:
@@ -96,6 +108,11 @@ def memory_root(size: int) -> Path:
         corpus(size).write(partial := root.with_name(f"{root.name}-partial-{os.getpid()}"))
         partial.rename(root)
     return root
+
+
+def store_path(size: int) -> Path:
+    """The store of that memory, with vectors of the hashing embedder, its graph beside it."""
+    return folder() / f"store-{SEED}-{size}.sqlite3"
 
 
 def folder() -> Path:
@@ -120,7 +137,7 @@ def fastest_pass(call: Callable[[Any], object], arguments: Sequence[Any], repeat
 def fastest_each(call: Callable[[Any], object], arguments: Sequence[Any], repeats: int = 5) -> float:
     """Sum over `arguments` of the least CPU seconds of this thread for one call with each.
 
-    All are gone through before any comes again: what a call finds in the caches is what the others left there.
+    All are gone through before any comes again: a call finds in the caches what the others left there.
     """
     passes = [[_span(partial(call, argument)) for argument in arguments] for _ in range(repeats)]
     return sum(map(min, zip(*passes, strict=True)))

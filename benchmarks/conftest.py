@@ -1,4 +1,4 @@
-"""Options and fixtures of the benchmarks: `python -m pytest benchmarks`, with `--full` up to 100,000 records."""
+"""Options and fixtures of the benchmarks: `python -m pytest benchmarks`, `--full` for 100,000 records."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 QUICK_SIZE = SIZES[1]
-# Seconds that one benchmark may take once everything is built; at least MIN_REPEATS passes are made all the same.
+# Seconds that one benchmark may take once everything is built.
 BUDGET, QUICK_BUDGET = 0.6, 0.15
-MIN_REPEATS, MAX_REPEATS = 3, 10
+MIN_PASSES, MAX_PASSES = 3, 10
+SLOW = 1.0  # seconds: a pass that takes longer is made once
 RESULTS = pytest.StashKey[list[dict[str, Any]]]()
 
 
@@ -62,9 +63,13 @@ def memories() -> Iterator[Memories]:
 
 @pytest.fixture
 def record(request: pytest.FixtureRequest) -> Callable[..., None]:
-    """Keeps what a benchmark measured for the report: its question, its measures by name, and what it is of."""
+    """Keeps what a benchmark measured for the report: its question, its measures by name, its facts."""
     spec = getattr(request.node, "callspec", None)
-    plain = {name: value for name, value in spec.params.items() if isinstance(value, (int, float))} if spec else {}
+    plain = (
+        {name: value for name, value in spec.params.items() if isinstance(value, (int, float))}
+        if spec
+        else {}
+    )
 
     def keep(question: str, measures: dict[str, Any], **facts: object) -> None:
         request.config.stash[RESULTS].append({"question": question, **plain, **facts, **measures})
@@ -83,10 +88,10 @@ def over(benchmark: Any, request: pytest.FixtureRequest, record: Callable[..., N
         start = time.perf_counter()
         for argument in arguments:  # also warms what the call caches
             call(argument)
-        repeats = int(budget / (time.perf_counter() - start))
-        repeats = min(max(repeats, MIN_REPEATS), MAX_REPEATS)
+        one = time.perf_counter() - start
+        passes = 1 if one > SLOW else min(max(int(budget / one), MIN_PASSES), MAX_PASSES)
         turn = itertools.cycle(arguments)
-        benchmark.pedantic(call, setup=lambda: ((next(turn),), {}), rounds=repeats * len(arguments))
+        benchmark.pedantic(call, setup=lambda: ((next(turn),), {}), rounds=passes * len(arguments))
         if benchmark.stats is not None:  # none with --benchmark-disable
             record(question, summary(benchmark.stats.stats.data, len(arguments)), **facts)
 

@@ -48,7 +48,8 @@ class Corpus:
     :param vocabulary: number of distinct words.
     :param eligible_share: share of records that are global; the rest are of other projects than the turn's.
     :param profiles: records are spread over this many profiles, and none.
-    :param mixed: also draw statuses, layers, rule types, confidences; else all are active L2 workflow records.
+    :param mixed: also draw statuses, layers, rule types, confidences; else all are active L2 workflow
+        records.
     :param nested: spread the records over the places of `NESTED_PLACES` instead, so that one memory answers
         for every eligible share, with L1 records among the global ones.
     """

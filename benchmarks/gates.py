@@ -1,7 +1,7 @@
 """The ratios that hold on any machine: both sides of each are measured in the same run.
 
-A bound that is passed is measured again, up to ATTEMPTS times, before it counts as missed: another program can
-spoil a measurement, but a spoilt one is rare where the bound holds.
+A bound that is missed is measured again, ATTEMPTS times in all, before it counts: other programs can spoil a
+measurement, but seldom every one.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def turn_over_parts(memories: Memories) -> float:
 def turn_growth(memories: Memories) -> float:
     """A turn on 100,000 records over one on 1,000."""
     small, large = (
-        fastest_each(whole_turn(memories.engine(size)), turns(size, PROMPTS, WORDS)) for size in (SMALL, LARGE)
+        fastest_each(whole_turn(memories.engine(size)), turns(size, PROMPTS, WORDS))
+        for size in (SMALL, LARGE)
     )
     return large / small
 
@@ -112,7 +113,9 @@ def batch_with_embedding(_: Memories) -> float:
 
 
 GATES = (
-    Gate("turn / bare parts", turn_over_parts, 2, False, "what joins the routines costs no more than they do"),
+    Gate(
+        "turn / bare parts", turn_over_parts, 2, False, "what joins the routines costs no more than they do"
+    ),
     Gate("turn at 100,000 / 1,000 records", turn_growth, 8, False, "a turn does not grow with the memory"),
     Gate("FTS5 / BM25", bm25_over_fts5, 100, True, "BM25 in memory is why a turn is short"),
     Gate("Python / compiled fusion", fusion_over_reference, 8, True, "the compiled routine earns its place"),

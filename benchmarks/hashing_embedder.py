@@ -22,7 +22,9 @@ class HashingEmbedder:
 
     def __init__(self, dimension: int = 384) -> None:
         self.dimension = dimension
-        self.model_id = f"hashing-{dimension}"
+        self.model_id = f"hashing-spectrum-{dimension}"
+        # As in a model's embeddings a few directions dominate: where all count alike, no graph finds its way.
+        self._spectrum = (1 / np.sqrt(np.arange(1, dimension + 1))).astype(np.float32)
         self._vectors: dict[str, npt.NDArray[np.float32]] = {}
 
     def _word(self, word: str) -> npt.NDArray[np.float32]:
@@ -30,6 +32,7 @@ class HashingEmbedder:
         if vector is None:
             seed = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "little")
             vector = np.random.default_rng(seed).standard_normal(self.dimension, dtype=np.float32)
+            vector *= self._spectrum
             self._vectors[word] = vector
         return vector
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 def summary(seconds: Sequence[float], arguments: int) -> dict[str, float | int]:
     """Microseconds, from timings in passes over `arguments` arguments.
 
-    `p50` and `p99` are over the arguments, of the best timing of each: what the work takes. `p50_all` and `p99_all`
-    are over all timings: what the machine made of it while other programs ran.
+    `p50` and `p99` are over the arguments, of the best timing of each: what the work takes. `p50_all` and
+    `p99_all` are over all timings: what the machine made of it while other programs ran.
     """
     passes = np.array(seconds).reshape(-1, arguments) * 1e6
     each = passes.min(axis=0)

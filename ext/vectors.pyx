@@ -224,30 +224,27 @@ cdef class VectorTable:
             raise VectorError(f"{len(eligible)} eligibility arrays for {n} queries")
         return self.run(queries, k, tie_rank, eligible, None, None)
 
-    def products(self, queries, rows):
-        """Inner products of each of `queries` (float32[q, d], of any length) with each of `rows` (int32[m]).
+    def products(self, query, rows):
+        """Inner products of `query` (float32[d], of any length) with the vectors of `rows` (int32[m]).
 
-        :return: float64[q, m], equal to the scores of `search` to the last bit; NaN where a row has no vector.
+        :return: float64[m], equal to the scores of `search` to the last bit; NaN where a row has no vector.
         :raises VectorError: an array of the wrong dtype, shape or dimension, or a row that is not there.
         """
-        cdef const float[:, ::1] query_view = checked_array(queries, "queries", np.float32, 2)
-        if query_view.shape[1] != <Py_ssize_t>self.table.dimension:
-            raise VectorError(f"queries have dimension {query_view.shape[1]}, the index {self.table.dimension}")
+        cdef const float[::1] query_view = checked_array(query, "query", np.float32, 1)
+        if query_view.shape[0] != <Py_ssize_t>self.table.dimension:
+            raise VectorError(f"query has dimension {query_view.shape[0]}, the index {self.table.dimension}")
         cdef const int32_t[::1] row_view = self.some_rows(rows)
         cdef const int32_t[::1] node_view = self.row_node
         cdef const Kernel* kernel = &supported_kernels().list[0]
-        out = np.full((query_view.shape[0], row_view.shape[0]), np.nan)
-        cdef double[:, ::1] out_view = out
-        cdef Py_ssize_t q, i
+        out = np.full(row_view.shape[0], np.nan)
+        cdef double[::1] out_view = out
+        cdef Py_ssize_t i
         cdef int32_t node
         with nogil:
             for i in range(row_view.shape[0]):
                 node = node_view[row_view[i]]
                 if node >= 0:
-                    for q in range(query_view.shape[0]):
-                        out_view[q, i] = kernel.score(
-                            &query_view[q, 0], self.table.vector(node), self.table.dimension
-                        )
+                    out_view[i] = kernel.score(&query_view[0], self.table.vector(node), self.table.dimension)
         return out
 
     def mean(self, rows):
@@ -257,19 +254,17 @@ cdef class VectorTable:
         """
         cdef const int32_t[::1] row_view = self.some_rows(rows)
         cdef const int32_t[::1] node_view = self.row_node
-        if row_view.shape[0] == 0 or self.row_node[rows].min() < 0:
-            raise VectorError("a mean needs rows, and each of them a vector")
         sums = np.zeros(self.table.dimension)
         cdef double[::1] sum_view = sums
-        cdef const float* one
-        cdef Py_ssize_t i
-        cdef size_t j
+        cdef int64_t i, known = 0
         with nogil:
             for i in range(row_view.shape[0]):
-                one = self.table.vector(node_view[row_view[i]])
-                for j in range(self.table.dimension):
-                    sum_view[j] += one[j]
-        return (sums / row_view.shape[0]).astype(np.float32)
+                if node_view[row_view[i]] >= 0:
+                    add_to(&sum_view[0], self.table.vector(node_view[row_view[i]]), self.table.dimension)
+                    known += 1
+        if known == 0 or known < row_view.shape[0]:
+            raise VectorError("a mean needs rows, and each of them a vector")
+        return (sums / known).astype(np.float32)
 
     cdef list run(self, queries, k, tie_rank, eligible, rows, kernel):
         cdef const float[:, ::1] query_view = checked_vectors(queries, "query", self.dimension)
@@ -309,6 +304,12 @@ cdef class VectorTable:
         if array.size and (array.min() < 0 or array.max() >= len(self.row_node)):
             raise VectorError(f"rows must be between 0 and {len(self.row_node) - 1}")
         return array
+
+
+cdef inline void add_to(double* sums, const float* one, size_t dimension) noexcept nogil:
+    cdef size_t j
+    for j in range(dimension):
+        sums[j] += one[j]
 
 
 cdef const uint8_t* first_flag(flags) except? NULL:

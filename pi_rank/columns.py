@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 STATUS_CODES = {"active": 0, "contested": 1, "deprecated": 2, "superseded": 3, "promoted": 4, "deleted": 5}
 ACTIVE, CONTESTED, TOMBSTONED = 0, 1, 6
+STATUS_NAMES = (*STATUS_CODES, "tombstoned")  # by code
 LAYER_CODES = {"L1": 1, "L2": 2, "L3": 3}
 NO_PROFILE = 0
 ANY_PROJECT = -1

@@ -26,7 +26,7 @@ from pi_rank.store_schema import DamagedStoreError
 from pi_rank.turn import Memory, Request, Stopwatch, run_turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from datetime import date
     from types import TracebackType
 
@@ -252,6 +252,10 @@ class MemoryEngine:
         self._fresh(wait_for_model=True)  # while one thread refreshes, an older snapshot serves the others
         return in_order(lambda context: self.build_retrieval_context(context, **options), contexts, threads)
 
+    def record_statuses(self, ids: Collection[str]) -> dict[str, str]:
+        """Record id → present status, `tombstoned` included; an id that no longer exists is left out."""
+        return self._fresh(wait_for_model=False).statuses(ids)
+
     def status(self) -> dict[str, Any]:
         """What the store holds, JSON-ready."""
         snapshot = self._fresh(wait_for_model=False)
@@ -302,6 +306,7 @@ class MemoryEngine:
             config=self._config or self._root.config(),
             analyzer=self._analyzer,
             rule=self._rule,
+            relevance_floor=self._models.queries.relevance_floor,
         )
 
     def _fresh(self, *, wait_for_model: bool) -> Snapshot:

@@ -144,13 +144,11 @@ class GraphKeeper:
     def _files(self, snapshot: Snapshot) -> list[tuple[int, Path]]:
         """(count, path) of the model's files, the largest first."""
         prefix = self._prefix(snapshot)
-        names = [path.name for path in self._store.parent.iterdir() if path.name.startswith(prefix)]
-        counts = [name.removeprefix(prefix).removesuffix(".graph") for name in names]
-        found = [
-            (int(count), self._store.with_name(f"{prefix}{count}.graph"))
-            for count in counts
-            if count.isdigit()
-        ]
+        found = []
+        for path in self._store.parent.glob("*.graph"):
+            count = path.name.removeprefix(prefix).removesuffix(".graph")
+            if path.name.startswith(prefix) and count.isdigit():
+                found.append((int(count), path))
         return sorted(found, reverse=True)
 
     def _prefix(self, snapshot: Snapshot) -> str:

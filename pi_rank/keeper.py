@@ -136,7 +136,11 @@ class SnapshotKeeper:
         before = self._snapshot
         if before is None:
             return
-        fresh = load_snapshot(self._store, before.model_id)
+        try:
+            fresh = load_snapshot(self._store, before.model_id)
+        except StoreError as error:  # the next turn meets it too, and can tell its caller
+            _log.warning("the dead rows stay: %s", error)
+            return
         with self._refreshing:
             if self._snapshot is not None and not self._frozen:
                 self._snapshot = refresh_snapshot(fresh, self._store, self._snapshot.model_id)

@@ -10,6 +10,8 @@ import msgspec
 from pi_rank.records import Layer, MemoryRecord
 
 Mode = Literal["hybrid", "lexical", "terms", "semantic", "none"]
+# By which the pi coding agent knows messages of PI's memory again.
+CUSTOM_TYPE = "pi-persistent-intelligence-context"
 SourceName = Literal["lexical", "semantic", "terms"]
 
 
@@ -129,6 +131,12 @@ class RetrievalContext(msgspec.Struct, frozen=True, kw_only=True):
             "stats": self.stats,
             "timings_ms": self.timings,
         }
+
+    def as_custom_message(self) -> dict[str, Any] | None:
+        """The message that a pi extension returns from `before_agent_start`; None where it says nothing."""
+        if not self.markdown:
+            return None
+        return {"customType": CUSTOM_TYPE, "content": self.markdown, "display": False}
 
 
 class Skipped(msgspec.Struct, frozen=True):

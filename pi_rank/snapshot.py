@@ -9,19 +9,29 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pi_rank._core.negative_scope import PhraseAutomaton
-from pi_rank.columns import ACTIVE, TOMBSTONED, Codebooks, Columns, PlaceMasks, place_masks, read_columns
+from pi_rank.columns import (
+    ACTIVE,
+    STATUS_NAMES,
+    TOMBSTONED,
+    Codebooks,
+    Columns,
+    PlaceMasks,
+    place_masks,
+    read_columns,
+)
 from pi_rank.ranking.lexical import LexicalIndex
 from pi_rank.records import MemoryRecord, decode_record
 from pi_rank.snapshot_vectors import extend_vectors
 from pi_rank.store import StoreVersion
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     import numpy.typing as npt
 
@@ -89,6 +99,18 @@ class Snapshot:
     def is_tombstoned(self, row: int) -> bool:
         """Whether a deletion marker names the row's record."""
         return bool(self.columns.status[row] == TOMBSTONED)
+
+    @cached_property
+    def _row_of(self) -> dict[str, int]:
+        rows = self.order.tolist()
+        return dict(zip(map(self.ids.__getitem__, rows), rows, strict=True))
+
+    def statuses(self, ids: Collection[str]) -> dict[str, str]:
+        """The status of each record named, `tombstoned` where a marker says so; unknown ids are left out."""
+        known = [record_id for record_id in ids if record_id in self._row_of]
+        rows = [self._row_of[record_id] for record_id in known]
+        codes = self.columns.status[rows].tolist() if rows else []
+        return {record_id: STATUS_NAMES[code] for record_id, code in zip(known, codes, strict=True)}
 
     def place(self, profile_id: str | None, projects: frozenset[str]) -> PlaceMasks:
         """The rows that belong to a profile and its projects; kept for the next turn there."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# The plus keeps SQLite from the model's index, by which it would visit and sort all vectors to find a new one.
+# The plus keeps SQLite from the index on models, by which it would visit and sort all vectors to find one.
 _NEW = "SELECT seq, text_hash, vector FROM vectors WHERE +model_id = ? AND seq > ? ORDER BY seq"
 _DIMENSION = "SELECT length(vector) / 4 FROM vectors WHERE model_id = ? LIMIT 1"
 _MISSING = """

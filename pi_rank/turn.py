@@ -41,6 +41,7 @@ class Memory(NamedTuple):
     config: RootConfig
     analyzer: FtsAnalyzer
     rule: RankingRule
+    relevance_floor: float | None
 
 
 class Request(NamedTuple):
@@ -96,8 +97,9 @@ def _scoped(memory: Memory, request: Request, allowed: Eligibility, watch: Stopw
     rules = [snapshot.record(row) for row in rule_rows]
     # A rule that has no room in its section may still be selected.
     shown = rule_rows[: count_hard_rules(rules, max_bytes=request.max_bytes)]
+    off_topic = _off_topic(ranking.relevance, memory.relevance_floor)
     chosen = select(
-        ranking.rows,
+        ranking.rows[:0] if off_topic else ranking.rows,
         snapshot.columns.layer,
         max_records=max_records,
         max_l1=max_l1,
@@ -129,10 +131,17 @@ def _scoped(memory: Memory, request: Request, allowed: Eligibility, watch: Stopw
             "candidates": len(ranking.rows),
             "query_vector": request.query_vector.status,
             "vector_search": ranking.strategy,
+            "relevance": ranking.relevance,
+            "off_topic": off_topic,
             "omitted": block.omitted,
         },
         timings=watch.laps(),
     )
+
+
+def _off_topic(relevance: float | None, floor: float | None) -> bool:
+    """Whether nothing in memory has to do with the prompt, as far as the model's card can tell."""
+    return relevance is not None and floor is not None and relevance < floor
 
 
 def _policy_only(

@@ -14,6 +14,7 @@ from pi_rank.keeper import LONG_LIVED, SnapshotKeeper
 from pi_rank.memory_root import MemoryRoot
 from pi_rank.ranking import graph_builder
 from pi_rank.ranking.semantic import VectorIndex
+from pi_rank.records import embedded_text
 from pi_rank.snapshot import load_snapshot, refresh_snapshot
 from tests.snapshots import ANALYZER, EMBEDDER, ChangingMemory, answers
 
@@ -170,6 +171,23 @@ def test_a_crowded_snapshot_is_compacted_beside_the_turns(memory, keep, monkeypa
     assert answers(kept.current(MODEL)) == answers(load_snapshot(memory.store, MODEL))
 
 
+def test_a_compaction_that_cannot_read_the_store_is_warned_of(memory, keep, monkeypatch, caplog):
+    monkeypatch.setattr("pi_rank.snapshot.MIN_DEAD_ROWS", 20)
+    kept = keep()
+    for _ in range(LONG_LIVED):
+        kept.current(MODEL)
+    memory.change(80)
+    memory.sync()
+
+    def failing(*_):
+        raise StoreError("the disk is gone")
+
+    monkeypatch.setattr(keeper, "load_snapshot", failing)
+    assert kept.current(MODEL).crowded
+    until(lambda: "the dead rows stay: the disk is gone" in caplog.text)
+    assert kept.current(MODEL).live_count == 200
+
+
 def test_a_graph_is_built_attached_and_kept(memory, keep, graphs_wanted):
     kept = keep()
     count = kept.current(MODEL).vectors.count
@@ -185,7 +203,7 @@ def test_a_kept_graph_is_loaded_and_newer_vectors_are_still_found(memory, keep, 
     count = first.current(MODEL).vectors.count
     until(served_with_graph(first, count))
     first.close()
-    memory.add(3)
+    memory.records["mem_new"] = {"id": "mem_new", "statement": "nothing else speaks of walruses"}
     memory.sync()
     monkeypatch.setattr(VectorIndex, "wants_graph", property(lambda self: self.graph is None))
     monkeypatch.setattr(graph_keeper, "GraphBuilder", lambda *_: pytest.fail("a graph was built"))
@@ -193,11 +211,11 @@ def test_a_kept_graph_is_loaded_and_newer_vectors_are_still_found(memory, keep, 
     until(served_with_graph(second, count))
     assert second.rebuilt == []
     snapshot = second.current(MODEL)
-    assert snapshot.vectors.count > count
-    newest = snapshot.record(len(snapshot.ids) - 1)
-    query = EMBEDDER.embed_query(newest.statement)
-    hits = snapshot.vectors.search(query, 3, tie_rank=snapshot.tie_rank, strategy="hnsw")
-    assert len(snapshot.ids) - 1 in hits.rows.tolist() or hits.scores.min() > 0.999
+    assert snapshot.vectors.count == count + 1
+    row = snapshot.ids.index("mem_new")
+    query = EMBEDDER.embed_query(embedded_text(snapshot.record(row)))
+    hits = snapshot.vectors.search(query, 3, tie_rank=snapshot.tie_rank)
+    assert hits.rows[0] == row
 
 
 def test_a_larger_graph_takes_the_place_of_the_smaller(memory, keep, graphs_wanted):

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from pi_rank import saved_snapshot
+from pi_rank import saved_snapshot, snapshot_file
 from pi_rank.memory_root import MemoryRoot
 from pi_rank.ranking.array_file import CacheMismatch
 from pi_rank.saved_snapshot import SavedSnapshot
@@ -52,6 +52,16 @@ def test_what_is_written_is_read(memory, model_id):
     memory.change(20)
     memory.sync()
     assert answers(refresh_snapshot(read, memory.store, model_id)) == from_nothing(memory, model_id)
+
+
+def test_a_file_can_be_copied_instead_of_mapped(memory, monkeypatch):
+    path = snapshot_path(memory.store.path)
+    write_snapshot(load_snapshot(memory.store, MODEL), path, memory.store.uuid)
+    assert not read_snapshot(path, memory.store.uuid, MODEL).rowids.flags.writeable
+    monkeypatch.setattr(snapshot_file, "_COPIED", True)
+    copied = read_snapshot(path, memory.store.uuid, MODEL)
+    assert copied.rowids.flags.owndata
+    assert answers(copied) == from_nothing(memory)
 
 
 def test_an_empty_store_can_be_kept(tmp_path):

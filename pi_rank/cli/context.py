@@ -48,6 +48,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--explain", action="store_true", help="also print why each record was chosen or left out"
     )
+    parser.add_argument(
+        "--as",
+        choices=["pi-message"],
+        dest="form",
+        help="print the message that a pi extension returns from before_agent_start, or null",
+    )
     options.add_store(parser)
     options.add_json(parser)
     parser.set_defaults(run=run)
@@ -73,6 +79,9 @@ def run(arguments: argparse.Namespace) -> int:
             max_records=arguments.max_records,
             deadline_ms=arguments.deadline_ms,
         )
+    if arguments.form == "pi-message":
+        print_json(result.as_custom_message())
+        return 0
     if arguments.json:
         print_json(result.to_dict())
         return 0

@@ -37,10 +37,17 @@ COMMANDS = {
     "context": Command("pi_rank.cli.context:configure", "the context block for one prompt"),
     "batch": Command("pi_rank.cli.batch:configure", "many turns from a file, answered on all cores"),
     "search": Command("pi_rank.cli.search:configure", "ranked records for a query"),
+    "prefix-check": Command(
+        "pi_rank.injection.prefix_command:configure", "check that requests keep the provider's prompt cache"
+    ),
     "sync": Command("pi_rank.cli.memory:configure_sync", "read the memory files into the store"),
     "status": Command("pi_rank.cli.memory:configure_status", "what the store holds"),
     "rebuild": Command("pi_rank.cli.memory:configure_rebuild", "make the store anew from the memory files"),
     "models": Command("pi_rank.cli.models:configure", "embedding models: list, check, change, distil"),
+    "serve": Command("pi_rank.cli.serve:configure", "serve memory over HTTP"),
+    "participant": Command(
+        "pi_rank.cli.participant:configure", "ask agents, with what memory holds for each turn"
+    ),
     "doctor": Command(
         "pi_rank.cli.doctor:configure", "check the installation, the model, the memory and the store"
     ),

@@ -38,6 +38,8 @@ class OnnxCard(FileCard, frozen=True, kw_only=True, tag_field="runtime", tag="on
     head_tokens: int
     query_prompt: str = ""
     document_prompt: str = ""
+    relevance_floor: float | None = None
+    """A prompt whose relevance (pi_rank.ranking.blend) is below this is off the memory's subjects."""
 
     @property
     def model_id(self) -> str:

@@ -110,6 +110,12 @@ class QueryEmbedder:
             self._load(self._name)
         return self._embedder
 
+    @property
+    def relevance_floor(self) -> float | None:
+        """The loaded model's, from its card; None where it is not known."""
+        floor: float | None = getattr(self._embedder, "relevance_floor", None)
+        return floor
+
     def request(self, text: str, deadline: float | None) -> QueryVector:
         """Asks for a prompt's vector, to be had until `deadline` on the clock of `time.perf_counter`."""
         if self._error is not None:

@@ -39,7 +39,8 @@ class Ranking(NamedTuple):
     """Rows, best first, with what they were ranked by. `strategy` says how vectors were searched.
 
     `shares`: for each list, float64 by place in `rows`, what its source adds to the score there; None where
-    the ranks in the lists make the score.
+    the ranks in the lists make the score. `relevance`: how near the query came to any row (blend.relevance);
+    None where there is nothing to tell it by, and under "rrf".
     """
 
     rows: Rows
@@ -48,6 +49,7 @@ class Ranking(NamedTuple):
     lists: tuple[RankedList, ...]
     strategy: str | None
     shares: tuple[Scores, ...] | None = None
+    relevance: float | None = None
 
 
 def rank(
@@ -73,8 +75,10 @@ def rank(
         return _fused(snapshot, (words,), depth, None)
     hits = snapshot.vectors.search(query_vector, depth, eligible=eligible, tie_rank=snapshot.tie_rank)
     lists = (words, RankedList("semantic", hits.rows, SEMANTIC_WEIGHT))
-    if rule == "rrf" or not (len(words.rows) and len(hits.rows)):
+    if rule == "rrf" or not len(hits.rows):
         return _fused(snapshot, lists, depth, hits.strategy)
+    if not len(words.rows):
+        return _fused(snapshot, lists, depth, hits.strategy)._replace(relevance=float(hits.scores[0]))
     found = blend(
         snapshot.lexical,
         terms,
@@ -85,7 +89,7 @@ def rank(
         tie_rank=snapshot.tie_rank,
     )
     shares = (found.lexical, found.semantic)
-    return Ranking(found.rows, found.scores, "hybrid", lists, hits.strategy, shares)
+    return Ranking(found.rows, found.scores, "hybrid", lists, hits.strategy, shares, found.relevance)
 
 
 def _fused(snapshot: Snapshot, lists: tuple[RankedList, ...], depth: int, strategy: str | None) -> Ranking:

@@ -157,14 +157,14 @@ class VectorIndex:
                 return hits
         return VectorHits(*self._table.search(query, k, tie_rank=tie_rank, eligible=eligible), "exact")
 
-    def products(self, queries: Floats, rows: Ints) -> npt.NDArray[np.float64]:
-        """Inner products of `queries` (float32[q, d], of any length) with those of `rows`: float64[q, m].
+    def products(self, query: Floats, rows: Ints) -> npt.NDArray[np.float64]:
+        """Inner products of `query` (float32[d], of any length) with the vectors of `rows`: float64[m].
 
-        A query's are the cosines that `search` gives, to the last bit; NaN where a row has no vector.
+        Those of a unit vector are the cosines that `search` gives, to the last bit. NaN: a row has no vector.
 
         :raises VectorError: wrong dtype, shape or dimension, or a row that is not there.
         """
-        return self._table.products(queries, rows)
+        return self._table.products(query, rows)
 
     def mean(self, rows: Ints) -> Floats:
         """The mean of the vectors of `rows`, float32[d].

@@ -112,6 +112,26 @@ def test_context_json_is_the_whole_answer(run):
     assert reasons["mem_20260211_ghost"] == "status:tombstoned"
 
 
+def test_context_as_the_message_of_a_pi_extension(run):
+    block = run("context", "Can I deploy orchard on Friday?", "--cwd", ORCHARD, "--today", "2026-06-30")[1]
+    message = run(
+        "context",
+        "Can I deploy orchard on Friday?",
+        "--cwd",
+        ORCHARD,
+        "--today",
+        "2026-06-30",
+        "--as",
+        "pi-message",
+    )[1]
+    assert json.loads(message) == {
+        "customType": "pi-persistent-intelligence-context",
+        "content": block,
+        "display": False,
+    }
+    assert run("context", "thanks!", "--as", "pi-message")[1] == "null\n"
+
+
 def test_context_explains(run):
     out = run("context", "Can I deploy orchard on Friday?", "--cwd", ORCHARD, "--explain")[1]
     assert "selected" in out

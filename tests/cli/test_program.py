@@ -63,7 +63,7 @@ def test_help_names_every_command_and_gives_examples(capsys):
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
     for name, command in COMMANDS.items():
-        assert f"    {name} " in out
+        assert f"\n    {name}" in out
         assert " ".join(command.summary.split()) in " ".join(out.split())
     assert "examples:\n  pi-rank demo\n" in out
 
@@ -179,7 +179,14 @@ def test_only_the_asked_command_is_imported():
 
 
 def test_every_command_declares_what_it_runs():
-    needs = {"batch": ["x"], "context": ["x"], "models": ["list"], "search": ["x"]}
+    needs = {
+        "batch": ["x"],
+        "context": ["x"],
+        "models": ["list"],
+        "participant": ["ask", "x", "--participant", "a=b"],
+        "prefix-check": ["x"],
+        "search": ["x"],
+    }
     for name in COMMANDS:
         arguments = build_parser([name]).parse_args([name, *needs.get(name, [])])
         assert callable(arguments.run)

@@ -1,0 +1,42 @@
+"""The bare `anthropic` client: the arguments of a request, and the reply to store.
+
+    messages.append({"role": "user", "content": "…"})
+    response = client.messages.create(**request(injector, messages, rules, model=model, max_tokens=1024))
+    messages.append(reply(response))
+
+Sync, async and streaming clients take the same arguments. `rules` are `pin_rules("anthropic", model)`,
+saved with the conversation. The package itself is not imported here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pi_rank.injection.injector import Injector
+from pi_rank.injection.messages import RawMessage
+from pi_rank.injection.render import RenderRules, render
+
+
+def request(
+    injector: Injector,
+    messages: list[RawMessage],
+    rules: RenderRules,
+    **options: Any,  # noqa: ANN401 - the arguments of the client
+) -> dict[str, Any]:
+    """The turn's memory added to `messages`, and the arguments of `client.messages.create`.
+
+    Save `messages` before the call: a block that was sent must not be lost. `options` are passed on; cache
+    breakpoints on their tools and system count towards the four that a request may have.
+    """
+    result = injector.inject(messages, dialect="anthropic")
+    system = options.get("system")
+    marked = [*(options.get("tools") or []), *(system if isinstance(system, list) else [])]
+    used = sum("cache_control" in part for part in marked)
+    sent = render(result.outgoing, rules, dialect="anthropic", used_breakpoints=used)
+    return {**options, "messages": sent}
+
+
+def reply(response: Any) -> RawMessage:  # noqa: ANN401 - anthropic.types.Message
+    """The response as a message to append to the conversation, thinking and signatures as they came."""
+    content = [block.model_dump(mode="json", exclude_unset=True) for block in response.content]
+    return {"role": "assistant", "content": content}

@@ -1,0 +1,193 @@
+"""The part of a block that the conversation does not hold yet: new, changed and withdrawn records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import lru_cache
+
+import msgspec
+
+from pi_rank.block.neutral import neutralise, neutralise_name
+from pi_rank.injection.live import Live
+from pi_rank.injection.marks import text_digest
+from pi_rank.records import MemoryRecord
+from pi_rank.results import RetrievalContext
+
+TITLE = "# Persistent Intelligence Context"
+WITHDRAWN_HEADING = "## Withdrawn Memory"
+StatusLookup = Callable[[Collection[str]], Mapping[str, str]]
+_NOT_SHOWN = "…"
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line of a section; `record_id` is "" where it holds no record."""
+
+    text: str
+    record_id: str = ""
+    version: str = ""
+
+
+class Section(msgspec.Struct, frozen=True):
+    """One `##` section of a block: its heading line, its lines, and whether these are records."""
+
+    heading: str
+    lines: tuple[Line, ...]
+
+    @property
+    def holds_records(self) -> bool:
+        """Whether the section lists records, rather than being one text (scratchpad, daily log, sessions)."""
+        return any(line.record_id for line in self.lines)
+
+    @property
+    def name(self) -> str:
+        """The heading without its date: "Daily Log (2026-05-20)" is "Daily Log"."""
+        return self.heading.removeprefix("## ").partition(" (")[0]
+
+
+class Novelty(msgspec.Struct, frozen=True, kw_only=True):
+    """What to write: the text and what it holds. `text` "" means that there is nothing new."""
+
+    text: str
+    record_ids: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    withdrawn: tuple[str, ...] = ()
+    sections: dict[str, str] = {}
+
+
+def novel_part(context: RetrievalContext, live: Live, status_of: StatusLookup | None = None) -> Novelty:
+    """The new part of a turn's block, given what is live.
+
+    :param status_of: maps record ids to their present status; an id that it leaves out no longer exists.
+        Without it, only records that this turn shows as contested are known to be withdrawn.
+    """
+    if not context.markdown.strip():
+        return Novelty(text="")
+    sections = list(parse_block(context))
+    withdrawn = _withdrawn(sections, live, status_of)
+    parts: list[str] = []
+    records: dict[str, str] = {}
+    digests: dict[str, str] = {}
+    for section in sections:
+        kept = _new_lines(section, live) if section.holds_records else _new_text(section, live, digests)
+        if kept:
+            parts.append("\n".join(kept))
+            records.update({line.record_id: line.version for line in section.lines if _is_new(line, live)})
+    if withdrawn:
+        parts.insert(0, "\n".join([WITHDRAWN_HEADING, *withdrawn.values()]))
+    return Novelty(
+        text="\n\n".join([TITLE, *parts]) if parts else "",
+        record_ids=tuple(records),
+        versions=tuple(records.values()),
+        withdrawn=tuple(key for key in withdrawn if key not in records),
+        sections=digests,
+    )
+
+
+def parse_block(context: RetrievalContext) -> Iterator[Section]:
+    """The sections of a block, each line with the record it shows. A record is always one line."""
+    heading, lines = "", list[str]()
+    for line in [*context.markdown.split("\n"), "## "]:
+        if line.startswith("## "):
+            if heading:
+                yield _section(heading, lines, context)
+            heading, lines = line, []
+        else:
+            lines.append(line)
+
+
+def _section(heading: str, lines: list[str], context: RetrievalContext) -> Section:
+    lines = "\n".join(lines).strip("\n").split("\n")
+    if heading == "## Hard Rules":
+        return Section(heading, tuple(_hard_rules(lines, list(context.hard_rules))))
+    if heading == "## Selected Memory":
+        shown = [hit.record for hit in context.selected]
+        return Section(heading, tuple(_by_name(lines, shown, "- ", " [", "memory")))
+    if heading == "## Contested Memory":
+        contested = list(context.contested)
+        return Section(heading, tuple(_by_name(lines, contested, "⚠️ CONTESTED: [", ",", "contested")))
+    return Section(heading, tuple(map(Line, lines)))
+
+
+def _by_name(
+    lines: list[str], shown: list[MemoryRecord], before: str, after: str, kind: str
+) -> Iterator[Line]:
+    """Lines that name their record between two marks; a statement cannot forge one, it comes after."""
+    names = {neutralise_name(record.id): record for record in shown}
+    for line in lines:
+        name = line[len(before) :].partition(after)[0] if line.startswith(before) else ""
+        record = names.get(name)
+        yield Line(line) if record is None else Line(line, record.id, record_version(record, kind))
+
+
+def _hard_rules(lines: list[str], rules: list[MemoryRecord]) -> Iterator[Line]:
+    """Hard-rule lines name no id; in a stored block they do, so that a later block can take one back."""
+    left = list(rules)
+    for line in lines:
+        if not left or "[conf " not in line:
+            yield Line(line)
+            continue
+        record = next((item for item in left if line.endswith(neutralise(item.statement))), left[0])
+        left.remove(record)
+        named = re.sub(r"\[conf ", f"[{neutralise_name(record.id)}, conf ", line, count=1)
+        yield Line(named, record.id, record_version(record, "memory"))
+
+
+def record_version(record: MemoryRecord, kind: str) -> str:
+    """What a record says, in 9 characters: `m` or `c` (contested), then a digest of type and statement.
+
+    Confidence and age are labels that move by themselves; they do not make a record worth writing again.
+    """
+    return kind[0] + _said(record.rule_type or "", record.statement)
+
+
+@lru_cache(maxsize=8_192)
+def _said(rule_type: str, statement: str) -> str:
+    return text_digest(f"{rule_type}\x1f{statement}")[:8]
+
+
+def _is_new(line: Line, live: Live) -> bool:
+    return bool(line.record_id) and live.records.get(line.record_id) != line.version
+
+
+def _new_lines(section: Section, live: Live) -> list[str]:
+    fresh = [line for line in section.lines if _is_new(line, live)]
+    if not fresh:
+        return []
+    whole = len(fresh) == sum(1 for line in section.lines if line.record_id)
+    kept = [section.heading]
+    for line in section.lines:
+        if not line.record_id:  # "N more not shown" is only true of the whole section
+            kept += [line.text] if whole or not line.text.startswith(_NOT_SHOWN) else []
+        elif _is_new(line, live):
+            note = (
+                f" (replaces the earlier text of {line.record_id})" if line.record_id in live.records else ""
+            )
+            kept.append(line.text + note)
+    return kept
+
+
+def _new_text(section: Section, live: Live, digests: dict[str, str]) -> list[str]:
+    """A section without records is written whole when any of it changed, and says what it replaces."""
+    lines = [line.text for line in section.lines]
+    digest = text_digest("\n".join([section.heading, *lines]))[:8]
+    known = live.sections.get(section.name)
+    if known == digest:
+        return []
+    digests[section.name] = digest
+    return [section.heading + (" — replaces the earlier one" if known else ""), *lines]
+
+
+def _withdrawn(sections: list[Section], live: Live, status_of: StatusLookup | None) -> dict[str, str]:
+    """Live records that no longer hold, each with the line that says so; one shown anew speaks for itself."""
+    shown = {line.record_id for section in sections for line in section.lines if line.record_id}
+    unsure = [key for key in live.records if key not in shown]
+    if not unsure or status_of is None:
+        return {}
+    statuses = status_of(unsure)
+    return {
+        key: f"- {key}: {status} since it was recalled above; do not rely on it"
+        for key in unsure
+        if (status := statuses.get(key, "deleted")) != "active"
+        and not (status == "contested" and live.records[key].startswith("c"))  # it was shown as contested
+    }

@@ -1,0 +1,35 @@
+"""What is sent: a stored conversation in the form its model accepts, the same bytes every time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pi_rank.injection.dialects import Dialect
+from pi_rank.injection.messages import view
+from pi_rank.injection.render import anthropic, bedrock, openai_chat, openai_responses
+from pi_rank.injection.render.rules import Provider, RenderRules, pin_rules, switch_model
+
+__all__ = ["Provider", "RenderRules", "pin_rules", "render", "switch_model"]
+
+
+def render(
+    messages: Sequence[Any], rules: RenderRules, *, dialect: Dialect | None = None, used_breakpoints: int = 0
+) -> list[dict[str, Any]]:
+    """The messages (or Responses items) of a request. The stored history is read, never changed.
+
+    How a block is rendered depends on the block and the rules alone, so an earlier message has the same
+    bytes in every request. Marks and tracking ids are left out; the text is sent as it is stored, separator
+    included.
+
+    :param dialect: the shape in which the history is stored; found by looking at it when not given.
+    :param used_breakpoints: Anthropic's cache breakpoints already spent on tools and system.
+    """
+    views = view(messages, dialect)
+    if rules.provider == "anthropic":
+        return anthropic.render(views, rules, used_breakpoints)
+    if rules.provider == "bedrock":
+        return bedrock.render(views, rules)
+    if rules.provider == "openai_chat":
+        return openai_chat.render(views, rules)
+    return openai_responses.render(views, rules)

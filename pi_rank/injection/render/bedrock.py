@@ -1,0 +1,98 @@
+"""Bedrock Converse: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+from pi_rank.injection.dialects import STRANDS_KEYS
+from pi_rank.injection.messages import Block, Message
+from pi_rank.injection.render.portable import image, reasoning_content, skip, tool_result, tool_use
+from pi_rank.injection.render.rules import RenderRules
+from pi_rank.injection.render.turns import Turn, turns
+
+CACHE_POINT = {"cachePoint": {"type": "default"}}
+TOOL_RESULTS_SEEN = "Tool results received."
+
+
+def render(messages: Sequence[Message], rules: RenderRules) -> list[dict[str, Any]]:
+    """The `messages` of a request: one-key blocks, strict models' turns split, cache points set."""
+    rendered: list[dict[str, Any]] = []
+    stored: list[int] = []  # per message: blocks that are not for this call only
+    for turn in turns(messages, None, "strands"):
+        if turn.ready is not None:
+            rendered.append({"role": turn.role, "content": turn.ready})
+            stored.append(len(turn.ready))
+            continue
+        content: list[dict[str, Any]] = []
+        per_call = 0
+        for block in turn.blocks:
+            part = _part(block, turn)
+            if part is not None:
+                content.append(part)
+                per_call += block.mark is not None and block.mark.per_call
+        if content:
+            rendered.append({"role": turn.role, "content": content})
+            stored.append(len(content) - per_call)
+    if rules.cache == "cache_points":
+        _set_cache_points(rendered, stored, rules.breakpoints)
+    return split_tool_results(rendered) if rules.tool_result_text == "split" else rendered
+
+
+def _part(block: Block, turn: Turn) -> dict[str, Any] | None:
+    if block.kind == "text":
+        return {"text": block.text} if block.text else None
+    if block.kind == "unknown":
+        skip(block, "its key is unknown")
+        return None
+    if turn.dialect == "strands":
+        return {key: value for key, value in block.raw.items() if key in STRANDS_KEYS}
+    if block.kind == "tool_use" and (call := tool_use(block.raw)):
+        return {"toolUse": {"toolUseId": call.id, "name": call.name, "input": call.input}}
+    if block.kind == "tool_result" and (result := tool_result(block.raw)):
+        status = "error" if result.is_error else "success"
+        return {"toolResult": {"toolUseId": result.id, "status": status, "content": [{"text": result.text}]}}
+    if block.kind == "reasoning" and (thought := reasoning_content(block.raw)) is not None:
+        return {"reasoningContent": thought}
+    return _foreign_image(block, turn)
+
+
+def _foreign_image(block: Block, turn: Turn) -> dict[str, Any] | None:
+    picture = image(block.raw, turn.dialect) if block.kind == "media" else None
+    if picture is None or not picture.data:
+        skip(block, "Bedrock has no form for it")
+        return None
+    source = {"bytes": base64.b64decode(picture.data)}
+    return {"image": {"format": picture.media_type.removeprefix("image/"), "source": source}}
+
+
+def _set_cache_points(rendered: list[dict[str, Any]], stored: list[int], count: int) -> None:
+    newest = [index for index, message in enumerate(rendered) if message["role"] == "user"][::-1][:count]
+    for index in newest:
+        content = rendered[index]["content"]
+        if not any("cachePoint" in part for part in content) and stored[index]:
+            content.insert(stored[index], dict(CACHE_POINT))
+
+
+def split_tool_results(rendered: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Tool results alone in their turn, a fixed assistant turn between them and what follows. Idempotent.
+
+    Bedrock joins adjacent user messages again, so that splitting alone would not do.
+    """
+    split: list[dict[str, Any]] = []
+    for message in rendered:
+        for half in _halves(message):
+            if split and split[-1]["role"] == half["role"] == "user":
+                split.append({"role": "assistant", "content": [{"text": TOOL_RESULTS_SEEN}]})
+            split.append(half)
+    return split
+
+
+def _halves(message: dict[str, Any]) -> list[dict[str, Any]]:
+    content = message["content"]
+    results = [part for part in content if "toolResult" in part]
+    rest = [part for part in content if "toolResult" not in part]
+    if not results or all("cachePoint" in part for part in rest):
+        return [message]
+    return [{**message, "content": results}, {**message, "content": rest}]

@@ -1,0 +1,89 @@
+"""OpenAI Responses: https://platform.openai.com/docs/api-reference/responses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pi_rank.injection.messages import Block, Message
+from pi_rank.injection.render.portable import image, skip, tool_result, tool_use, without_own_keys
+from pi_rank.injection.render.rules import RenderRules
+from pi_rank.injection.render.turns import plain_parts, split_operator
+
+
+def render(messages: Sequence[Message], rules: RenderRules) -> list[dict[str, Any]]:
+    """The `input` items of a request: outputs before the user's text.
+
+    Where the server keeps the conversation (`previous_response_id`), pass only the messages that are new to
+    it.
+    """
+    rendered: list[dict[str, Any]] = []
+    for message in messages:
+        rendered += (
+            _own(message, rules) if message.dialect == "openai_responses" else _foreign(message, rules)
+        )
+    return rendered
+
+
+def _own(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
+    if not isinstance(message.raw, dict):
+        return
+    raw = without_own_keys(message.raw)
+    if "role" not in raw:
+        block = message.blocks[0] if message.blocks else Block("unknown", raw)
+        if block.kind == "unknown":
+            skip(block, "its item type is unknown")
+        else:
+            yield raw
+        return
+    if message.role != "user":
+        yield raw
+        return
+    ready = plain_parts(message.raw, message.dialect)
+    if ready is not None:
+        yield {**raw, "content": ready}
+        return
+    blocks, operator = split_operator(message, "developer" if rules.developer_messages else None)
+    if isinstance(raw.get("content"), str):
+        yield {**raw, "content": "".join(block.text for block in blocks)}
+    elif parts := [part for block in blocks if (part := _part(block, message)) is not None]:
+        yield {**raw, "content": parts}
+    yield from map(_developer, operator)
+
+
+def _foreign(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
+    blocks, operator = split_operator(message, "developer" if rules.developer_messages else None)
+    for block in blocks:
+        if block.kind == "tool_result" and (result := tool_result(block.raw)):
+            yield {"type": "function_call_output", "call_id": result.id, "output": result.text}
+    rest = [block for block in blocks if block.kind not in ("tool_result", "tool_use")]
+    parts = [part for block in rest if (part := _part(block, message)) is not None]
+    if parts and message.role in ("user", "assistant"):
+        yield {"role": message.role, "content": parts}
+    for block in blocks:
+        if block.kind == "tool_use" and (call := tool_use(block.raw)):
+            yield {
+                "type": "function_call",
+                "call_id": call.id,
+                "name": call.name,
+                "arguments": call.arguments,
+            }
+    yield from map(_developer, operator)
+
+
+def _part(block: Block, message: Message) -> dict[str, Any] | None:
+    own = message.dialect == "openai_responses"
+    if own and isinstance(block.raw, dict) and block.kind in ("text", "media", "native"):
+        return without_own_keys(block.raw)
+    if block.kind == "text":
+        return {"type": "output_text" if message.role == "assistant" else "input_text", "text": block.text}
+    picture = image(block.raw, message.dialect) if block.kind == "media" else None
+    if picture is None:
+        if block.kind != "cache_point":
+            skip(block, "OpenAI Responses has no form for it")
+        return None
+    return {"type": "input_image", "image_url": picture.as_url}
+
+
+def _developer(block: Block) -> dict[str, Any]:
+    return {"role": "developer", "content": [{"type": "input_text", "text": block.text}]}
