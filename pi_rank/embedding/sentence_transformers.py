@@ -81,8 +81,8 @@ class SentenceTransformersEmbedder:
 def _load(card: SentenceTransformersCard) -> Any:  # noqa: ANN401
     if importlib.util.find_spec("sentence_transformers") is None:
         raise ModelError(
-            f"{card.source!r} is none of the models that ship with pi-rank ({', '.join(shipped_cards())}), and "
-            "to run it as a sentence-transformers model needs: pip install 'pi-rank[sentence-transformers]'"
+            f"{card.source!r} is none of the models that ship with pi-rank ({', '.join(shipped_cards())}), "
+            "and to run it as a sentence-transformers model needs: pip install 'pi-rank[sentence-transformers]'"
         )
     from sentence_transformers import SentenceTransformer
 
