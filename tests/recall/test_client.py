@@ -19,6 +19,8 @@ from pi_rank.recall.client import RemanentiaHttpRecall
 from pi_rank.recall.types import RecallUnavailableError
 from tests.recall.raw_server import response, serving
 
+pytest.importorskip("h11", reason="pi-rank[recall] is not installed")
+
 ROW = {"name": "notes/a.md", "type": "semantic", "snippet": "hello world", "score": 0.5}
 # An answer as REMANENTIA shapes it (contract, section 1).
 REMANENTIA = {"results": [ROW], "query": "q", "entities": ["acme", "deploy"], "novelty": 0.25}

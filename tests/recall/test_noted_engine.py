@@ -12,7 +12,7 @@ from pi_rank.context import SessionContext
 from pi_rank.engine import MemoryEngine
 from pi_rank.recall.noted_engine import open_noted
 from pi_rank.records import MemoryRecord
-from tests.recall.conftest import record
+from tests.recall.roots import record
 
 
 def note(number, statement, **fields):

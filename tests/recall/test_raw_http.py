@@ -16,8 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pi_rank.recall.connection import connection_class
-from tests.recall.conftest import running
+from tests.recall.served import running
 
 FUZZ_SECONDS = os.environ.get("PI_RANK_FUZZ_SECONDS")
 BODY = b'{"query":"deploy orchard","top_k":1}'
@@ -141,6 +140,8 @@ def limited(seconds):
     import threading
 
     import uvicorn
+
+    from pi_rank.recall.connection import connection_class
 
     async def application(scope, receive, send):
         await receive()
