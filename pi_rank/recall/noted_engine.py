@@ -129,7 +129,7 @@ class NotedEngine(MemoryEngine):
         ]
 
     def _embedded_row(self, row: _NoteRow, model_id: str | None) -> _NoteRow:
-        model = self._queries.model() if model_id is not None and row.vector is None else None
+        model = self._models.queries.model() if model_id is not None and row.vector is None else None
         if model is None:
             return row
         from pi_rank.records import decode_record
