@@ -88,7 +88,7 @@ def markdown(measured: dict[str, Any]) -> str:
         "The whole turn, vector given": TURN + turn_table(results),
         "Best 100 by BM25": BM25 + peers_table(results, "bm25", ("size", "words")),
         "100 nearest vectors (pi_rank: exact scan)": VECTORS
-        + peers_table(results, "vectors (pi_rank: exact scan)", ("size", "share")),
+        + peers_table(results, "vectors", ("size", "share")),
         "Negative scope, 500 words": SCOPE + peers_table(results, "scope", ("size",)),
         "Fusion": peers_table(results, "fusion", ()),
         "Batch": batch_table(results),
@@ -134,7 +134,7 @@ def _groups(results: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     names = {
         "fusion": "fusion of two lists of 100",
         "scope": f"negative scope, {largest:,} phrases, 500 words",
-        "vectors (pi_rank: exact scan)": f"100 nearest of {largest:,} vectors (pi_rank: exact scan)",
+        "vectors": f"100 nearest of {largest:,} vectors (pi_rank: exact scan)",
     }
     return {
         name: {
