@@ -65,6 +65,7 @@ class NotedEngine(MemoryEngine):
         super().__init__(*parts)
         self._publishing = threading.Lock()
         self._note_rows: list[_NoteRow] = []
+        self._vector_model: str | None = None
         self._base: Snapshot | None = None
         self._published: Snapshot | None = None
 
@@ -80,13 +81,19 @@ class NotedEngine(MemoryEngine):
         with self._publishing:
             base = super()._fresh(wait_for_model=True)
             if base is not self._base or self._published is None:
+                if self._vector_model != base.model_id:  # vectors of two models are not comparable
+                    self._note_rows = [row._replace(vector=None) for row in self._note_rows]
+                    self._vector_model = base.model_id
                 self._note_rows = [self._embedded_row(row, base.model_id) for row in self._note_rows]
                 self._published = _with_notes(base, self._note_rows)
                 self._base = base
 
     def is_behind(self) -> bool:
-        """Whether another process has written to the store since the last refresh."""
-        return self._base is not None and self._base.version != self._store.version()
+        """Whether the store has been written to since the last refresh, or another model answers now."""
+        if self._base is None:
+            return False
+        model_id = self._models.queries.model_id
+        return self._base.version != self._store.version() or model_id not in (None, self._base.model_id)
 
     def add_notes(self, records: Sequence[MemoryRecord]) -> None:
         """Make new notes visible to the next search."""
