@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from benchmarks.hashing_embedder import HashingEmbedder
-from pi_rank.embedding import stored
 from pi_rank.embedding.stored import embed_missing
 from pi_rank.errors import VectorError
 from pi_rank.memory_root import MemoryRoot
@@ -41,10 +40,9 @@ def store(tmp_path):
         yield store
 
 
-def test_each_chunk_stays_and_is_told(store, monkeypatch):
-    monkeypatch.setattr(stored, "EMBED_CHUNK", 3)
+def test_each_chunk_stays_and_is_told(store):
     told = []
-    assert embed_missing(store, HashingEmbedder(16), lambda *counts: told.append(counts)) == 8
+    assert embed_missing(store, HashingEmbedder(16), lambda *counts: told.append(counts), chunk_size=3) == 8
     assert told == [(3, 8), (6, 8), (8, 8)]
     assert embed_missing(store, HashingEmbedder(16)) == 0
 
@@ -53,10 +51,9 @@ def test_each_chunk_stays_and_is_told(store, monkeypatch):
     ("alter", "length"),
     [(lambda row: row * np.nan, "nan"), (lambda row: row * 3, "3"), (lambda row: row * np.inf, "(nan|inf)")],
 )
-def test_a_vector_that_cannot_be_used_is_refused_with_its_record(store, monkeypatch, alter, length):
-    monkeypatch.setattr(stored, "EMBED_CHUNK", 3)
+def test_a_vector_that_cannot_be_used_is_refused_with_its_record(store, alter, length):
     with pytest.raises(VectorError, match=f"{MODEL} gave record 'mem_5' a vector of length {length} inst"):
-        embed_missing(store, Altered(alter))
+        embed_missing(store, Altered(alter), chunk_size=3)
     assert store.vector_counts() == {MODEL: 3}
     assert embed_missing(store, HashingEmbedder(16)) == 5
 
