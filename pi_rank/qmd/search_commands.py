@@ -1,0 +1,125 @@
+"""The search commands: options in, rows out."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+
+from pi_rank.qmd import search
+from pi_rank.qmd.arguments import MANY
+from pi_rank.qmd.call import Call
+from pi_rank.qmd.config import MEMORY, Collection
+from pi_rank.qmd.errors import QmdError
+from pi_rank.qmd.formats import FORMATS, Row, as_results
+from pi_rank.qmd.found import Found
+from pi_rank.qmd.library import Library
+from pi_rank.qmd.query_language import parse_document, parse_lexical
+from pi_rank.qmd.snippet import JSON_CHARACTERS, TEXT_CHARACTERS, extract, numbered
+
+FEW, MORE = 5, 20  # results without -n: for a person, for a program
+_PI_ID = re.compile(r"\bmem_[A-Za-z0-9_]+\b", re.ASCII)
+_Ranking = Callable[[Library, str, list[Collection], int], search.Answer]
+_RANKINGS: dict[str, _Ranking] = {"search": search.search, "vsearch": search.vsearch, "query": search.query}
+
+
+def run(call: Call) -> int:
+    """Search, and write the rows in the format asked for."""
+    name = call.arguments.words[0]
+    text = readable(" ".join(call.words))
+    if not text.strip():
+        raise QmdError(f"Usage: qmd {name} [options] <query>")
+    format_ = call.arguments.format
+    with call.library() as library:
+        collections = library.config.searched(call.arguments.values.get("collection", []))
+        answer = _RANKINGS[name](library, text, collections, _limit(call, format_))
+        least = call.arguments.min_score
+        found = [each for each in answer.found if round(each.score, 2) >= least]
+        for_pi = format_ == "json" and speaks_to_pi(call, collections)
+        if for_pi:
+            found = _readable_by_pi(call, found)
+        rows = [_row(call, library, answer, each, text, format_) for each in found]
+    _tell(call, name, answer)
+    call.out(as_results(rows) if for_pi else FORMATS[format_](rows))
+    return 0
+
+
+def readable(text: str) -> str:
+    """Arguments that are no UTF-8 arrive as lone surrogates, which no other program could read again."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\0", " ")
+
+
+def speaks_to_pi(call: Call, collections: list[Collection]) -> bool:
+    """Whether JSON has PI's shape: only memory is searched, or PI_RANK_QMD_MODE says so (`pi`, `qmd`)."""
+    mode = call.environment.get("PI_RANK_QMD_MODE")
+    if mode in ("pi", "qmd"):
+        return mode == "pi"
+    return bool(collections) and all(each.kind == MEMORY for each in collections)
+
+
+def _limit(call: Call, format_: str) -> int:
+    if call.has("all"):
+        return MANY
+    return call.arguments.number("count", MORE if format_ in ("json", "files") else FEW)
+
+
+def _readable_by_pi(call: Call, found: list[Found]) -> list[Found]:
+    """The records whose id PI reads back whole; another one would be taken for a record that it is not."""
+    kept = []
+    for each in found:
+        seen = _PI_ID.search(each.path)
+        if each.record_id is not None and seen and seen.group() == each.record_id:
+            kept.append(each)
+        else:
+            call.note(f"Left out: PI cannot read the id of {each.uri}")
+    return kept
+
+
+def _row(
+    call: Call, library: Library, answer: search.Answer, found: Found, text: str, format_: str
+) -> Row:
+    body = library.body(found)
+    limit = JSON_CHARACTERS if format_ == "json" else TEXT_CHARACTERS
+    snippet = extract(body, query_words(text), limit, found.span)
+    shown = body if call.has("full") else snippet.text
+    if call.has("line_numbers"):
+        shown = numbered(shown)
+    full_path = call.has("full_path")
+    return Row(
+        docid=None if full_path else found.docid,
+        score=found.score,
+        file=_full_path(call, library, found) if full_path else found.uri,
+        line=snippet.line,
+        title=found.title,
+        context=library.config.context(found.collection, found.path),
+        snippet=shown,
+        body=shown if call.has("full") else None,
+        explain=search.explain(answer, found) if call.has("explain") else None,
+        extra={} if found.record_id is None else {"path": found.path, "id": found.record_id},
+    )
+
+
+def query_words(text: str) -> tuple[str, ...]:
+    """The words to look for in a document that a query has found."""
+    document = parse_document(text)
+    lines = [each.query for each in document.searches] if document else [text]
+    return tuple(word for line in lines for word in parse_lexical(line).words)
+
+
+def _full_path(call: Call, library: Library, found: Found) -> str:
+    """The file on disk: from the working directory where it lies below it, else from the root."""
+    path = os.path.join(library.config.collection(found.collection).path, found.path)  # noqa: PTH118
+    relative = os.path.relpath(path, call.directory)
+    return path if relative.startswith("..") else f"./{relative}"
+
+
+def _tell(call: Call, name: str, answer: search.Answer) -> None:
+    """What the caller should know about the answer and a program must not read."""
+    if answer.mode in ("any", "terms") and name == "search":
+        call.note("No document has all the words; ranked by any of them.")
+    if name != "search" and answer.mode in ("all", "any", "terms") and _asks_for_meaning(answer):
+        call.note("Ranked by words: no daemon is running ('qmd daemon start'), or nothing is embedded ('qmd embed').")
+
+
+def _asks_for_meaning(answer: search.Answer) -> bool:
+    return any(source.search.type != search.LEX for source in answer.sources) or len(answer.sources) == 1

@@ -1,0 +1,153 @@
+"""`update`, `embed` and `cleanup`: the index after the files, the vectors after the index."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from pi_rank.qmd import config as configuration
+from pi_rank.qmd.call import Call
+from pi_rank.qmd.config import MARKDOWN, MEMORY, Collection, Config
+from pi_rank.qmd.errors import QmdError
+from pi_rank.qmd.index import open_index, transaction, translated
+from pi_rank.qmd.indexing import Counts, drop_orphans, update
+from pi_rank.qmd.stores import kind_of, store_path
+from pi_rank.ranking.analysis import FtsAnalyzer
+
+# PI gives an update 30 seconds, of which loading a model and reading files must leave enough.
+UPDATE_EMBED_SECONDS = 15.0
+
+
+def run_update(call: Call) -> int:
+    """Bring collections up to date, then embed what changed for as long as the budget lasts."""
+    config = configuration.load(call.places.config)
+    collections = _asked_for(call, config)
+    if not collections:
+        call.line("No collections found. Run 'qmd collection add .' to index markdown files.")
+        return 0
+    call.line(f"Updating {len(collections)} collection(s)...\n")
+    for number, each in enumerate(collections, 1):
+        each = _redetected(call, each)
+        call.line(f"[{number}/{len(collections)}] {each.name} ({each.pattern if each.kind == MARKDOWN else 'memory'})")
+        index_collection(call, each)
+    call.line("✓ All collections updated.")
+    _embed_some(call, collections)
+    return 0
+
+
+def run_embed(call: Call) -> int:
+    """Embed everything that has no vector; `-f` forgets the vectors first."""
+    config = configuration.load(call.places.config)
+    collections = _asked_for(call, config)
+    from pi_rank.qmd.embedding_run import embed, forget_vectors
+
+    if call.has("force"):
+        forget_vectors(call, collections)
+    done = embed(call, collections, None)
+    if done.busy:
+        raise QmdError(done.busy)
+    call.line(f"✓ Embedded {done.embedded} passages" if done.embedded else "✓ All content already has embeddings")
+    return 0
+
+
+def run_cleanup(call: Call) -> int:
+    """Remove what no file needs any more, and compact the index."""
+    with translated(call.places.index):
+        connection = open_index(call.places.index)
+        if call.has("dry_run"):
+            call.line("Dry run — no changes made.\n\nWould clear 0 cached API responses")
+            call.line("No orphaned embeddings to remove\nWould compact FTS and vacuum the database")
+            return 0
+        if connection is not None:
+            try:
+                with transaction(connection, write=True):
+                    drop_orphans(connection)
+                    connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+                connection.execute("VACUUM")
+            finally:
+                connection.close()
+    call.line("✓ Cleared 0 cached API responses\nNo orphaned embeddings to remove\n✓ FTS compacted, database vacuumed")
+    return 0
+
+
+def index_collection(call: Call, collection: Collection) -> None:
+    """Update one collection and write what changed."""
+    counts = _update_memory(call, collection) if collection.kind == MEMORY else _update_files(call, collection)
+    what = "memory records" if collection.kind == MEMORY else collection.pattern
+    call.line(f"Collection: {collection.path} ({what})\n")
+    call.line(
+        f"Indexed: {counts.new} new, {counts.updated} updated, {counts.unchanged} unchanged, {counts.removed} removed\n"
+    )
+    for warning in counts.warnings:
+        call.note(f"Warning: {warning}")
+
+
+def tell_pending(call: Call) -> None:
+    """How many documents have still to be embedded, where there are any."""
+    with call.library() as library:
+        pending = library.files.pending()[0] if library.files else 0
+    if pending:
+        call.line(f"Run 'qmd embed' to update embeddings ({pending} unique hashes need vectors)")
+
+
+def _asked_for(call: Call, config: Config) -> list[Collection]:
+    names = call.arguments.values.get("collection", []) or call.words
+    return [config.collection(name) for name in dict.fromkeys(names)] or list(config.collections.values())
+
+
+def _redetected(call: Call, collection: Collection) -> Collection:
+    """The collection, as memory where its folder has become a memory root since it was added.
+
+    PI adds its root before the first record is written.
+    """
+    if collection.kind == MEMORY or collection.pattern != configuration.DEFAULT_PATTERN:
+        return collection
+    if kind_of(Path(collection.path)) == MARKDOWN:
+        return collection
+    with configuration.changing(call.places.config) as box:
+        changed = box[0].collection(collection.name)._replace(kind=MEMORY)
+        box[0] = box[0].with_collection(changed)
+    call.note(f"{collection.name} is a PI memory root now: its records are indexed, one by one.")
+    return changed
+
+
+def _update_files(call: Call, collection: Collection) -> Counts:
+    analyzer = FtsAnalyzer()
+    try:
+        with translated(call.places.index):
+            connection = open_index(call.places.index, create=True)
+            assert connection is not None
+            try:
+                return update(connection, collection, analyzer)
+            finally:
+                connection.close()
+    finally:
+        analyzer.close()
+
+
+def _update_memory(call: Call, collection: Collection) -> Counts:
+    from pi_rank.memory_root import MemoryRoot
+    from pi_rank.store import MemoryStore
+
+    analyzer = FtsAnalyzer()
+    try:
+        with MemoryStore.open(store_path(collection.path, call.environment)) as store:
+            report = store.sync_root(MemoryRoot(collection.path), analyzer)
+    finally:
+        analyzer.close()
+    skipped = [f"{line.file}:{line.line}: {line.reason}" for line in report.skipped]
+    warnings = (*skipped, *report.warnings)
+    return Counts(report.added, report.changed, report.unchanged, report.removed, warnings)
+
+
+def _embed_some(call: Call, collections: list[Collection]) -> None:
+    from pi_rank.qmd.embedding_run import embed
+
+    started = time.monotonic()
+    done = embed(call, collections, started + UPDATE_EMBED_SECONDS)
+    if done.embedded:
+        call.line(f"\nEmbedded {done.embedded} passages in {time.monotonic() - started:.1f} s")
+    if done.busy:
+        call.note(done.busy)
+    elif done.left:
+        call.line(f"\nRun 'qmd embed' to update embeddings ({done.left} unique hashes need vectors)")
