@@ -50,5 +50,5 @@ class Call(NamedTuple):
     @contextmanager
     def library(self) -> Iterator[Library]:
         """Everything that the call reads, in one version."""
-        with opened_library(self.places, self.environment, self.warm) as library:
+        with opened_library(self.places, self.warm) as library:
             yield library

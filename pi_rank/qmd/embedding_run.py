@@ -73,7 +73,7 @@ def forget_vectors(call: Call, collections: list[Collection]) -> None:
             with transaction(connection, write=True):
                 connection.execute("DELETE FROM vectors")
     for each in collections:
-        store = store_path(each.path, call.environment)
+        store = store_path(each.path)
         if each.kind == MEMORY and store.is_file():
             with MemoryStore.open(store) as opened:
                 opened.drop_vectors(_model_id())
@@ -123,7 +123,7 @@ def _targets(call: Call, collections: list[Collection]) -> Iterator[list[_Target
             if connection is not None:
                 targets.append(_Files(connection))
             for each in collections:
-                path = store_path(each.path, call.environment)
+                path = store_path(each.path)
                 if each.kind == MEMORY and path.is_file():
                     stores.append(MemoryStore.open(path))
                     targets.append(_Records(stores[-1]))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 class Found(NamedTuple):
     """A document in a ranking. `score`: 0 to 1. `hash`: sha256 of its content. `span`: its best characters.
 
-    `record_id`: the memory record that it is, in a memory collection.
+    `record_id`: the memory record that it is, in a memory collection; then `body` is its text.
     """
 
     collection: str
@@ -19,6 +19,7 @@ class Found(NamedTuple):
     score: float
     span: tuple[int, int] | None = None
     record_id: str | None = None
+    body: str = ""
 
     @property
     def uri(self) -> str:

@@ -102,12 +102,12 @@ def from_daemon(argv: list[str]) -> int | None:
     return code
 
 
-def main(package_folder: str) -> None:
-    """The shim's whole program. `package_folder` holds pi_rank; the interpreter runs with -I -S."""
+def main(folders: list[str]) -> None:
+    """The shim's whole program. `folders` hold pi_rank and what it needs; the interpreter runs with -I -S."""
     argv = sys.argv[1:]
     code = from_daemon(argv)
     if code is None:
-        sys.path.insert(0, package_folder)
+        sys.path[:0] = folders
         from pi_rank.qmd.command import main as command
 
         code = command(argv)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,9 +29,8 @@ class Library:
     lexical, by FTS5.
     """
 
-    def __init__(self, places: Places, environment: Mapping[str, str], warm: Warm | None, stack: ExitStack) -> None:
+    def __init__(self, places: Places, warm: Warm | None, stack: ExitStack) -> None:
         self.places = places
-        self.environment = environment
         self.warm = warm
         self.config: Config = configuration.load(places.config)
         self._stack = stack
@@ -50,7 +49,7 @@ class Library:
     def memory(self, collection: Collection) -> MemoryShelf | None:
         """The records of a memory collection; None where they have not been read yet."""
         if collection.name not in self._memories:
-            store = store_path(collection.path, self.environment)
+            store = store_path(collection.path)
             shelf = self._stack.enter_context(opened(collection.name, store, self.analyzer))
             self._memories[collection.name] = shelf
         return self._memories[collection.name]
@@ -88,11 +87,8 @@ class Library:
         return merged(known, k) if known else None
 
     def body(self, found: Found) -> str:
-        """The whole text of a document that was found."""
-        if found.record_id is None:
-            return self.files.body(found.hash) if self.files else ""
-        documents = self.documents([self.config.collection(found.collection)])
-        return next((each.body for each in documents if each.path == found.path), "")
+        """The whole text of a document that was found; empty where it has gone since."""
+        return found.body or (self.files.body(found.hash) if self.files else "")
 
     def documents(self, collections: list[Collection]) -> list[StoredDocument]:
         """All documents of the collections, in the order of the collections. Those of files come without text."""
@@ -132,18 +128,18 @@ class Library:
         if self.warm is None:
             from pi_rank.qmd.warm import Warm
 
-            return self._stack.enter_context(Warm.opened(self.places, self.environment, model=None))
+            return self._stack.enter_context(Warm.opened(self.places, model=None))
         return self.warm
 
 
 @contextmanager
-def opened_library(places: Places, environment: Mapping[str, str], warm: Warm | None = None) -> Iterator[Library]:
+def opened_library(places: Places, warm: Warm | None = None) -> Iterator[Library]:
     """A library on the present version of everything.
 
     :raises QmdError: the configuration or the index cannot be used.
     """
     with ExitStack() as stack:
-        yield Library(places, environment, warm, stack)
+        yield Library(places, warm, stack)
 
 
 @contextmanager

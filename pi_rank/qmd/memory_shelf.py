@@ -71,7 +71,7 @@ def needs_core(text: str) -> bool:
 def found_record(collection: str, fields: dict[str, Any], score: float) -> Found:
     """A record of a ranking, from its decoded payload."""
     document = _document(collection, fields)
-    return Found(collection, document.path, document.title, document.hash, score, None, fields["id"])
+    return Found(collection, document.path, document.title, document.hash, score, None, fields["id"], document.body)
 
 
 def record_path(record_id: str) -> str:

@@ -18,6 +18,7 @@ from pi_rank.qmd.query_language import parse_document, parse_lexical
 from pi_rank.qmd.snippet import JSON_CHARACTERS, TEXT_CHARACTERS, extract, numbered
 
 FEW, MORE = 5, 20  # results without -n: for a person, for a program
+ATTEMPTS = 3
 _PI_ID = re.compile(r"\bmem_[A-Za-z0-9_]+\b", re.ASCII)
 _Ranking = Callable[[Library, str, list[Collection], int], search.Answer]
 _RANKINGS: dict[str, _Ranking] = {"search": search.search, "vsearch": search.vsearch, "query": search.query}
@@ -25,23 +26,36 @@ _RANKINGS: dict[str, _Ranking] = {"search": search.search, "vsearch": search.vse
 
 def run(call: Call) -> int:
     """Search, and write the rows in the format asked for."""
-    name = call.arguments.words[0]
     text = readable(" ".join(call.words))
     if not text.strip():
-        raise QmdError(f"Usage: qmd {name} [options] <query>")
+        raise QmdError(f"Usage: qmd {call.arguments.words[0]} [options] <query>")
+    if call.has("wait") and call.warm is None:
+        from pi_rank.qmd.warm import Warm
+
+        with Warm.opened(call.places, "default") as warm:
+            return _answer(call._replace(warm=warm), text)
+    return _answer(call, text)
+
+
+def _answer(call: Call, text: str) -> int:
     format_ = call.arguments.format
-    with call.library() as library:
-        collections = library.config.searched(call.arguments.values.get("collection", []))
-        answer = _RANKINGS[name](library, text, collections, _limit(call, format_))
-        least = call.arguments.min_score
-        found = [each for each in answer.found if round(each.score, 2) >= least]
-        for_pi = format_ == "json" and speaks_to_pi(call, collections)
-        if for_pi:
-            found = _readable_by_pi(call, found)
-        rows = [_row(call, library, answer, each, text, format_) for each in found]
-    _tell(call, name, answer)
-    call.out(as_results(rows) if for_pi else FORMATS[format_](rows))
+    for _ in range(ATTEMPTS):
+        with call.library() as library:
+            collections = library.config.searched(call.arguments.values.get("collection", []))
+            answer = _RANKINGS[call.arguments.words[0]](library, text, collections, _limit(call, format_))
+            rows = [_row(call, library, answer, each, text, format_) for each in _shown(call, answer)]
+        if all(row is not None for row in rows):
+            break  # else an update ended between the ranking and the reading of a document
+    known = [row for row in rows if row is not None]
+    _tell(call, answer)
+    for_pi = format_ == "json" and speaks_to_pi(call, collections)
+    call.out(as_results(_readable_by_pi(call, known)) if for_pi else FORMATS[format_](known))
     return 0
+
+
+def _shown(call: Call, answer: search.Answer) -> list[Found]:
+    least = call.arguments.min_score
+    return [each for each in answer.found if round(each.score, 2) >= least]
 
 
 def readable(text: str) -> str:
@@ -63,22 +77,25 @@ def _limit(call: Call, format_: str) -> int:
     return call.arguments.number("count", MORE if format_ in ("json", "files") else FEW)
 
 
-def _readable_by_pi(call: Call, found: list[Found]) -> list[Found]:
+def _readable_by_pi(call: Call, rows: list[Row]) -> list[Row]:
     """The records whose id PI reads back whole; another one would be taken for a record that it is not."""
     kept = []
-    for each in found:
-        seen = _PI_ID.search(each.path)
-        if each.record_id is not None and seen and seen.group() == each.record_id:
-            kept.append(each)
+    for row in rows:
+        seen = _PI_ID.search(row.extra.get("path", ""))
+        if seen and seen.group() == row.extra["id"]:
+            kept.append(row)
         else:
-            call.note(f"Left out: PI cannot read the id of {each.uri}")
+            call.note(f"Left out: PI cannot read the id of {row.file}")
     return kept
 
 
 def _row(
     call: Call, library: Library, answer: search.Answer, found: Found, text: str, format_: str
-) -> Row:
+) -> Row | None:
+    """The row of a document; None where it has changed since it was ranked."""
     body = library.body(found)
+    if not body:
+        return None
     limit = JSON_CHARACTERS if format_ == "json" else TEXT_CHARACTERS
     snippet = extract(body, query_words(text), limit, found.span)
     shown = body if call.has("full") else snippet.text
@@ -113,8 +130,9 @@ def _full_path(call: Call, library: Library, found: Found) -> str:
     return path if relative.startswith("..") else f"./{relative}"
 
 
-def _tell(call: Call, name: str, answer: search.Answer) -> None:
+def _tell(call: Call, answer: search.Answer) -> None:
     """What the caller should know about the answer and a program must not read."""
+    name = call.arguments.words[0]
     if answer.mode in ("any", "terms") and name == "search":
         call.note("No document has all the words; ranked by any of them.")
     if name != "search" and answer.mode in ("all", "any", "terms") and _asks_for_meaning(answer):

@@ -65,7 +65,7 @@ def counted(library: Library, collection: Collection) -> tuple[int, float | None
         return documents, library.files.updated().get(collection.name) if library.files else None
     from pi_rank.qmd.stores import store_path
 
-    store = store_path(collection.path, library.environment)
+    store = store_path(collection.path)
     return documents, store.stat().st_mtime if store.is_file() else None
 
 

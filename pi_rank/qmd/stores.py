@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from pi_rank.qmd.config import MARKDOWN, MEMORY
@@ -10,8 +9,8 @@ from pi_rank.qmd.config import MARKDOWN, MEMORY
 _RECORD_FILES = ("L1.identity.jsonl", "L2.playbooks.jsonl")
 
 
-def store_path(root: str, environment: Mapping[str, str]) -> Path:
-    """The store's file for a memory root."""
+def store_path(root: str) -> Path:
+    """The store's file for a memory root, by this process's environment."""
     from pi_rank.store import default_store_path
 
     return default_store_path(Path(root))

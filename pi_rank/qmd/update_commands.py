@@ -131,7 +131,7 @@ def _update_memory(call: Call, collection: Collection) -> Counts:
 
     analyzer = FtsAnalyzer()
     try:
-        with MemoryStore.open(store_path(collection.path, call.environment)) as store:
+        with MemoryStore.open(store_path(collection.path)) as store:
             report = store.sync_root(MemoryRoot(collection.path), analyzer)
     finally:
         analyzer.close()
