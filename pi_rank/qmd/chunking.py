@@ -85,7 +85,11 @@ def _chunk_end(atoms: list[_Atom], first: int) -> int:
     tokens = 0
     best, best_strength = first + 1, -1
     for number in range(first, len(atoms)):
-        if number > first and tokens >= CHUNK_TOKENS - LOOK_BACK_TOKENS and atoms[number].strength >= best_strength:
+        if (
+            number > first
+            and tokens >= CHUNK_TOKENS - LOOK_BACK_TOKENS
+            and atoms[number].strength >= best_strength
+        ):
             best, best_strength = number, atoms[number].strength
         tokens += atoms[number].tokens
         if tokens > CHUNK_TOKENS:

@@ -164,7 +164,9 @@ def _rename_rows(index: Path, old: str, new: str) -> None:
         try:
             with transaction(connection, write=True):
                 connection.execute("UPDATE files SET collection = ? WHERE collection = ?", (new, old))
-                connection.execute("UPDATE OR REPLACE updates SET collection = ? WHERE collection = ?", (new, old))
+                connection.execute(
+                    "UPDATE OR REPLACE updates SET collection = ? WHERE collection = ?", (new, old)
+                )
                 bump(connection)
         finally:
             connection.close()
@@ -251,7 +253,9 @@ def _place(call: Call, config: Config, path: str) -> tuple[Collection, str]:
         if target.is_relative_to(each.path):
             prefix = target.relative_to(each.path).as_posix()
             return each, "" if prefix == "." else prefix
-    raise QmdError(f"Path is not in any indexed collection: {target}\nRun 'qmd status' to see indexed collections")
+    raise QmdError(
+        f"Path is not in any indexed collection: {target}\nRun 'qmd status' to see indexed collections"
+    )
 
 
 def _one(words: list[str], usage: str, command: str = "collection") -> str:
@@ -262,5 +266,7 @@ def _one(words: list[str], usage: str, command: str = "collection") -> str:
 
 def _known(config: Config, name: str) -> Collection:
     if name not in config.collections:
-        raise QmdError(f"Collection not found: {name}\nRun 'qmd collection list' to see available collections.")
+        raise QmdError(
+            f"Collection not found: {name}\nRun 'qmd collection list' to see available collections."
+        )
     return config.collections[name]

@@ -52,7 +52,9 @@ def run_serve(call: Call) -> int:
     if not hasattr(socket, "AF_UNIX"):
         raise QmdError("There are no Unix sockets on this system; commands work without a daemon.")
     if len(os.fsencode(path)) > MAX_SOCKET_PATH:
-        raise QmdError(f"The path of the socket is too long: {path}\nSet XDG_CACHE_HOME or INDEX_PATH to a shorter one.")
+        raise QmdError(
+            f"The path of the socket is too long: {path}\nSet XDG_CACHE_HOME or INDEX_PATH to a shorter one."
+        )
     minutes = call.arguments.number("idle_minutes", IDLE_MINUTES)
     try:
         with exclusive(call.places.daemon_lock), Warm.opened(call.places, "default", VECTOR_SECONDS) as warm:
@@ -165,7 +167,9 @@ class Daemon:
     def _is_served(self, request: Request) -> bool:
         """Whether the answer here is the one that the client would find itself."""
         same = all(
-            request.environment.get(name) == self._own[name] for name in VARIABLES if name != "PI_RANK_QMD_MODE"
+            request.environment.get(name) == self._own[name]
+            for name in VARIABLES
+            if name != "PI_RANK_QMD_MODE"
         )
         return same and bool(request.argv) and "--wait" not in request.argv
 

@@ -19,7 +19,7 @@ STOP_SECONDS = 10.0
 POLL_SECONDS = 0.05
 LOG_BYTES = 1 << 20  # past this the log begins anew
 # The child gets this process's own sys.path, and nothing of the environment's or the working directory's.
-_BOOT = "import sys; sys.path[:] = sys.argv.pop(1).split(chr(10)); from pi_rank.qmd.command import main; sys.exit(main())"
+BOOT = "import sys; sys.path[:] = sys.argv.pop(1).split(chr(10)); from pi_rank.qmd.command import main; sys.exit(main())"
 USAGE = "Usage: qmd daemon start [--on-demand] [--idle-minutes N] | stop | status"
 
 
@@ -42,7 +42,7 @@ def spawn(call: Call) -> None:
     fresh = log.is_file() and log.stat().st_size > LOG_BYTES
     with log.open("wb" if fresh else "ab") as stream:
         subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _BOOT, "\n".join(filter(None, sys.path)), *_serve_words(call)],
+            [sys.executable, "-I", "-S", "-c", BOOT, "\n".join(filter(None, sys.path)), *_serve_words(call)],
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
@@ -73,7 +73,9 @@ def _start(call: Call) -> int:
     deadline = time.monotonic() + START_SECONDS
     while ask(str(call.places.socket), MAGIC + b"ping") is None:
         if time.monotonic() > deadline:
-            raise QmdError(f"The daemon did not start within {START_SECONDS:.0f} seconds; see {call.places.log}")
+            raise QmdError(
+                f"The daemon did not start within {START_SECONDS:.0f} seconds; see {call.places.log}"
+            )
         time.sleep(POLL_SECONDS)
     call.line(f"Started (PID {holder(call.places.daemon_lock)}), socket {call.places.socket}")
     if call.has("on_demand"):

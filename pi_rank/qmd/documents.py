@@ -79,7 +79,9 @@ def select(library: Library, pattern: str) -> Selection:
 def _matching(library: Library, documents: list[StoredDocument], name: str) -> list[StoredDocument]:
     if any(mark in name for mark in "*?[{"):
         matches = matcher(name.removeprefix("qmd://"))
-        found = [each for each in documents if matches(each.path) or matches(f"{each.collection}/{each.path}")]
+        found = [
+            each for each in documents if matches(each.path) or matches(f"{each.collection}/{each.path}")
+        ]
         if found:
             return found
     one = find(library, name)

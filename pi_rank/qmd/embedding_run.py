@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import sys
 import time
@@ -56,7 +57,9 @@ def embed(call: Call, collections: list[Collection], deadline: float | None) -> 
                 return Done()
             return _run(call, work, deadline)
     except Held as held:
-        return Done(busy=f"Another embedding run is at work (process {held.pid or 'unknown'}); this one did nothing.")
+        return Done(
+            busy=f"Another embedding run is at work (process {held.pid or 'unknown'}); this one did nothing."
+        )
     except ModelError as error:
         if deadline is None:
             raise
@@ -121,7 +124,7 @@ def _targets(call: Call, collections: list[Collection]) -> Iterator[list[_Target
     try:
         with _index(call) as connection:
             if connection is not None:
-                targets.append(_Files(connection))
+                targets.append(_Files(connection, [each.name for each in collections if each.kind != MEMORY]))
             for each in collections:
                 path = store_path(each.path)
                 if each.kind == MEMORY and path.is_file():
@@ -156,8 +159,9 @@ class _Records:
 
 
 class _Files:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, names: list[str]) -> None:
         self._connection = connection
+        self._names = json.dumps(names)
 
     def missing(self, model_id: str) -> list[tuple[bytes, str]]:
         rows = self._connection.execute(
@@ -165,8 +169,9 @@ class _Files:
             FROM passages AS p JOIN chunks AS c ON c.id = p.chunk_id
             JOIN files AS f ON f.id = c.file_id JOIN contents AS b ON b.hash = f.hash
             WHERE p.text_hash NOT IN (SELECT text_hash FROM vectors WHERE model_id = ?)
+                AND f.collection IN (SELECT value FROM json_each(?))
             GROUP BY p.text_hash ORDER BY first""",
-            (model_id,),
+            (model_id, self._names),
         )
         return [(hash_, passage_text(title, text)) for hash_, title, text, _ in rows]
 

@@ -133,12 +133,16 @@ def _xml_element(row: Row) -> str:
 
 def escaped(text: str) -> str:
     """The text for XML; characters that XML has no way to write become U+FFFD."""
-    clean = "".join(c if c in "\t\n\r" or c >= " " and not "\ud800" <= c <= "\udfff" else "\ufffd" for c in text)
+    clean = "".join(
+        c if c in "\t\n\r" or c >= " " and not "\ud800" <= c <= "\udfff" else "\ufffd" for c in text
+    )
     return clean.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 def _text_section(row: Row) -> str:
     docid = f" {row.docid}" if row.docid else ""
     context = f"Context: {row.context}\n" if row.context else ""
-    lines = f"{row.file}:{row.line}{docid}\nTitle: {row.title}\n{context}Score: {round(row.score * 100):>3}%\n\n"
+    lines = (
+        f"{row.file}:{row.line}{docid}\nTitle: {row.title}\n{context}Score: {round(row.score * 100):>3}%\n\n"
+    )
     return f"{lines}{_text(row)}\n"

@@ -78,7 +78,9 @@ def _list_files(call: Call, library: Library, address: str) -> int:
     sizes = [human_size(each.size) for each in found]
     width = max(map(len, sizes), default=0)
     for each, size in zip(found, sizes, strict=True):
-        call.line(f"{size:>{width}}  {time.strftime('%b %e %H:%M', time.localtime(each.modified))}  {each.uri}")
+        call.line(
+            f"{size:>{width}}  {time.strftime('%b %e %H:%M', time.localtime(each.modified))}  {each.uri}"
+        )
     if not found:
         call.line(f"No files found under {collection.uri}{prefix}")
     return 0

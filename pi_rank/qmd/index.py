@@ -70,8 +70,12 @@ def open_index(path: Path, *, create: bool = False) -> sqlite3.Connection | None
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise IndexFileError(f"The index folder {path.parent} cannot be made: {error.strerror}") from error
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            raise IndexFileError(
+                f"The index folder {path.parent} cannot be made: {error.strerror}"
+            ) from error
+        connection = sqlite3.connect(
+            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
         try:
             if create:
                 _make(connection, path)
@@ -136,7 +140,9 @@ def _make(connection: sqlite3.Connection, path: Path) -> None:
                 connection.execute("INSERT INTO state VALUES (?, 0)", (os.urandom(16).hex(),))
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    connection.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last update, never half of one
+    connection.execute(
+        "PRAGMA synchronous = NORMAL"
+    )  # a power cut may cost the last update, never half of one
 
 
 def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
@@ -151,5 +157,7 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
             "delete it and run 'qmd update': it is made again from your files."
         )
     if application_id or version or connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        raise IndexFileError(f"{path} is another program's file and is left alone; set INDEX_PATH to another.")
+        raise IndexFileError(
+            f"{path} is another program's file and is left alone; set INDEX_PATH to another."
+        )
     return False

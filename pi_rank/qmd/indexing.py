@@ -59,7 +59,11 @@ def update(connection: sqlite3.Connection, collection: Collection, analyzer: Fts
 
 class _Update:
     def __init__(
-        self, connection: sqlite3.Connection, collection: Collection, analyzer: FtsAnalyzer, warnings: list[str]
+        self,
+        connection: sqlite3.Connection,
+        collection: Collection,
+        analyzer: FtsAnalyzer,
+        warnings: list[str],
     ) -> None:
         self._connection = connection
         self._collection = collection
@@ -134,7 +138,12 @@ class _Update:
 
 
 def add_file(
-    connection: sqlite3.Connection, collection: str, file: ScannedFile, hash_: str, body: str, analyzer: FtsAnalyzer
+    connection: sqlite3.Connection,
+    collection: str,
+    file: ScannedFile,
+    hash_: str,
+    body: str,
+    analyzer: FtsAnalyzer,
 ) -> None:
     """Add a file's row, words, chunks and passages."""
     title = title_of(body, file.path)
@@ -144,7 +153,9 @@ def add_file(
     ).lastrowid
     connection.execute("INSERT OR IGNORE INTO contents VALUES (?, ?)", (hash_, body))
     heading = segmented(f"{title} {file.path}")
-    connection.execute("INSERT INTO words (rowid, title, body) VALUES (?, ?, ?)", (file_id, heading, segmented(body)))
+    connection.execute(
+        "INSERT INTO words (rowid, title, body) VALUES (?, ?, ?)", (file_id, heading, segmented(body))
+    )
     spans = chunks(body)
     terms = analyzer.document_terms([(segmented(body[start:end]), heading) for start, end in spans])
     for (start, end), packed in zip(spans, terms, strict=True):
@@ -160,7 +171,12 @@ def _add_chunk(
     connection.executemany(
         "INSERT INTO passages (chunk_id, start, end, text_hash) VALUES (?, ?, ?, ?)",
         [
-            (chunk_id, start + first, start + last, text_hash(passage_text(title, body[start + first : start + last])))
+            (
+                chunk_id,
+                start + first,
+                start + last,
+                text_hash(passage_text(title, body[start + first : start + last])),
+            )
             for first, last in passages(body[start:end])
         ],
     )
@@ -178,7 +194,9 @@ def text_hash(text: str) -> bytes:
 
 def forget_file(connection: sqlite3.Connection, file_id: int) -> None:
     """Remove a file's row and everything that hangs on it but content and vectors, which others may share."""
-    connection.execute("DELETE FROM passages WHERE chunk_id IN (SELECT id FROM chunks WHERE file_id = ?)", (file_id,))
+    connection.execute(
+        "DELETE FROM passages WHERE chunk_id IN (SELECT id FROM chunks WHERE file_id = ?)", (file_id,)
+    )
     connection.execute("DELETE FROM chunks WHERE file_id = ?", (file_id,))
     connection.execute("DELETE FROM words WHERE rowid = ?", (file_id,))
     connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
@@ -204,5 +222,3 @@ def drop_orphans(connection: sqlite3.Connection) -> int:
 
 def _is_under(path: str, unreadable: list[str]) -> bool:
     return any(not folder or path == folder or path.startswith(f"{folder}/") for folder in unreadable)
-
-

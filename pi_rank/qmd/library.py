@@ -68,7 +68,9 @@ class Library:
 
         :param sentence: any of the words will do from the start; the text is no lexical query.
         """
-        lists = [self._memory_lexical(each, text, k, sentence) for each in collections if each.kind != MARKDOWN]
+        lists = [
+            self._memory_lexical(each, text, k, sentence) for each in collections if each.kind != MARKDOWN
+        ]
         names = [each.name for each in collections if each.kind == MARKDOWN]
         if names and self.files:
             lists.append(self._files_lexical(self.files, names, text, k, sentence))
@@ -116,12 +118,16 @@ class Library:
             return self._core().memory_lexical(collection, text, k)
         return shelf.any_word(text, k)
 
-    def _files_lexical(self, files: FilesShelf, names: list[str], text: str, k: int, sentence: bool) -> Ranked:
+    def _files_lexical(
+        self, files: FilesShelf, names: list[str], text: str, k: int, sentence: bool
+    ) -> Ranked:
         if not sentence:
             ranked = files.lexical(text, names, k)
             if ranked.mode == "all" or self.warm is None:
                 return ranked
-        return files.any_word(text, names, k) if self.warm is None else self.warm.files_lexical(names, text, k)
+        return (
+            files.any_word(text, names, k) if self.warm is None else self.warm.files_lexical(names, text, k)
+        )
 
     def _core(self) -> Warm:
         """The ranking core, loaded for this one command where no warm process has it."""

@@ -31,7 +31,9 @@ _RECORDS = fts.WordTable(
 class MemoryShelf:
     """Searches and reads the records of one memory root by way of its store, which another process may be writing."""
 
-    def __init__(self, collection: str, connection: sqlite3.Connection, analyzer: Callable[[], FtsAnalyzer]) -> None:
+    def __init__(
+        self, collection: str, connection: sqlite3.Connection, analyzer: Callable[[], FtsAnalyzer]
+    ) -> None:
         self._name = collection
         self._connection = connection
         self._analyzer = analyzer
@@ -71,7 +73,9 @@ def needs_core(text: str) -> bool:
 def found_record(collection: str, fields: dict[str, Any], score: float) -> Found:
     """A record of a ranking, from its decoded payload."""
     document = _document(collection, fields)
-    return Found(collection, document.path, document.title, document.hash, score, None, fields["id"], document.body)
+    return Found(
+        collection, document.path, document.title, document.hash, score, None, fields["id"], document.body
+    )
 
 
 def record_path(record_id: str) -> str:

@@ -32,7 +32,9 @@ def places(environment: Mapping[str, str], name: str = "index") -> Places:
     :raises QmdError: the name would lead out of the folder.
     """
     if not _NAME.fullmatch(name):
-        raise QmdError(f"Not a name for an index: {name!r}\nUse letters, digits, dots, dashes and underscores.")
+        raise QmdError(
+            f"Not a name for an index: {name!r}\nUse letters, digits, dots, dashes and underscores."
+        )
     home = environment.get("HOME") or str(Path.home())
     folder = environment.get("QMD_CONFIG_DIR")
     if not folder:

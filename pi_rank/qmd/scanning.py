@@ -46,7 +46,9 @@ def _walk(folder: str, prefix: str, root: str, matches: Callable[[str], bool], r
         with os.scandir(folder) as entries:
             found = list(entries)
     except OSError as error:
-        if not isinstance(error, FileNotFoundError) or not prefix:  # gone since its parent was read: not there
+        if (
+            not isinstance(error, FileNotFoundError) or not prefix
+        ):  # gone since its parent was read: not there
             result.unreadable.append(prefix)
             result.warnings.append(f"{prefix or folder}: cannot be read ({error.strerror})")
         return
@@ -90,7 +92,9 @@ def _is_inside(path: str, root: str) -> bool:
 def matcher(pattern: str) -> Callable[[str], bool]:
     """Whether a path matches one of the globs: `*` and `?` stay within a name, `**` crosses folders, `{a,b}`, `[ab]`."""
     globs = [glob for glob in (part.strip() for part in _split(pattern)) if glob]
-    expression = re.compile("|".join(f"(?:{_translate(glob.removeprefix('./'))})" for glob in globs) or "(?!)")
+    expression = re.compile(
+        "|".join(f"(?:{_translate(glob.removeprefix('./'))})" for glob in globs) or "(?!)"
+    )
     return lambda path: expression.fullmatch(path) is not None
 
 

@@ -136,7 +136,9 @@ def _tell(call: Call, answer: search.Answer) -> None:
     if answer.mode in ("any", "terms") and name == "search":
         call.note("No document has all the words; ranked by any of them.")
     if name != "search" and answer.mode in ("all", "any", "terms") and _asks_for_meaning(answer):
-        call.note("Ranked by words: no daemon is running ('qmd daemon start'), or nothing is embedded ('qmd embed').")
+        call.note(
+            "Ranked by words: no daemon is running ('qmd daemon start'), or nothing is embedded ('qmd embed')."
+        )
 
 
 def _asks_for_meaning(answer: search.Answer) -> bool:

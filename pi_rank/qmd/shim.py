@@ -35,7 +35,9 @@ def run_install(call: Call) -> int:
     folder = call.absolute(call.words[0])
     path = folder / "qmd"
     if os.path.lexists(path) and not _is_ours(path):
-        raise QmdError(f"{path} is there and was not written by pi-rank; it is left as it is. Choose another folder.")
+        raise QmdError(
+            f"{path} is there and was not written by pi-rank; it is left as it is. Choose another folder."
+        )
     if call.has("uninstall"):
         path.unlink(missing_ok=True)
         call.line(f"Removed {path}")

@@ -49,7 +49,9 @@ def _line_range(body: str, within: tuple[int, int]) -> tuple[int, int]:
 def _best_line(lines: list[str], first: int, last: int, words: Sequence[str]) -> int:
     folded = [word.lower() for word in words]
     # Where no word is found (a search by meaning), the first line that says something.
-    best = next((number for number in range(first, last) if number < len(lines) and lines[number].strip()), first)
+    best = next(
+        (number for number in range(first, last) if number < len(lines) and lines[number].strip()), first
+    )
     most = 0
     for number in range(first, min(last, len(lines))):
         line = lines[number].lower()

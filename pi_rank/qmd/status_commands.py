@@ -31,7 +31,9 @@ def _head(call: Call, library: Library) -> None:
     index = call.places.index
     total = len(library.documents(list(library.config.collections.values())))
     pending, vectors = library.files.pending() if library.files else (0, 0)
-    call.line(f"QMD Status\n\nIndex: {index}\nSize:  {human_size(index.stat().st_size if index.is_file() else 0)}")
+    call.line(
+        f"QMD Status\n\nIndex: {index}\nSize:  {human_size(index.stat().st_size if index.is_file() else 0)}"
+    )
     running = holder(call.places.daemon_lock) if is_held(call.places.daemon_lock) else None
     call.line(f"Daemon: {f'running (PID {running})' if running else 'not running'}")
     call.line(f"\nDocuments\n  Total:    {total} files indexed\n  Vectors:  {vectors} embedded")

@@ -28,7 +28,9 @@ def run_update(call: Call) -> int:
     call.line(f"Updating {len(collections)} collection(s)...\n")
     for number, each in enumerate(collections, 1):
         each = _redetected(call, each)
-        call.line(f"[{number}/{len(collections)}] {each.name} ({each.pattern if each.kind == MARKDOWN else 'memory'})")
+        call.line(
+            f"[{number}/{len(collections)}] {each.name} ({each.pattern if each.kind == MARKDOWN else 'memory'})"
+        )
         index_collection(call, each)
     call.line("✓ All collections updated.")
     _embed_some(call, collections)
@@ -46,7 +48,9 @@ def run_embed(call: Call) -> int:
     done = embed(call, collections, None)
     if done.busy:
         raise QmdError(done.busy)
-    call.line(f"✓ Embedded {done.embedded} passages" if done.embedded else "✓ All content already has embeddings")
+    call.line(
+        f"✓ Embedded {done.embedded} passages" if done.embedded else "✓ All content already has embeddings"
+    )
     return 0
 
 
@@ -66,13 +70,17 @@ def run_cleanup(call: Call) -> int:
                 connection.execute("VACUUM")
             finally:
                 connection.close()
-    call.line("✓ Cleared 0 cached API responses\nNo orphaned embeddings to remove\n✓ FTS compacted, database vacuumed")
+    call.line(
+        "✓ Cleared 0 cached API responses\nNo orphaned embeddings to remove\n✓ FTS compacted, database vacuumed"
+    )
     return 0
 
 
 def index_collection(call: Call, collection: Collection) -> None:
     """Update one collection and write what changed."""
-    counts = _update_memory(call, collection) if collection.kind == MEMORY else _update_files(call, collection)
+    counts = (
+        _update_memory(call, collection) if collection.kind == MEMORY else _update_files(call, collection)
+    )
     what = "memory records" if collection.kind == MEMORY else collection.pattern
     call.line(f"Collection: {collection.path} ({what})\n")
     call.line(

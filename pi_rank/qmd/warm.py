@@ -6,11 +6,13 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pi_rank.embedding.queries import QueryEmbedder
+from pi_rank.engine import MemoryEngine
 from pi_rank.qmd.config import MEMORY, Collection
 from pi_rank.qmd.found import Ranked
 from pi_rank.qmd.paths import Places
@@ -38,6 +40,7 @@ class Warm:
         self._places = places
         self._files: WarmFiles | None = None
         self._memories: dict[str, WarmMemory] = {}
+        self._engines: dict[Path, MemoryEngine] = {}
         self._lock = threading.Lock()
 
     @classmethod
@@ -60,7 +63,7 @@ class Warm:
         """Let go of files and model."""
         self._queries.close()
         self.analyzer.close()
-        for each in (self._files, *self._memories.values()):
+        for each in (self._files, *self._memories.values(), *self._engines.values()):
             if each is not None:
                 each.close()
 
@@ -81,7 +84,9 @@ class Warm:
         """Markdown files with any of the text's words."""
         return self._warm_files().lexical(names, text, k)
 
-    def files_semantic(self, names: Sequence[str], vector: npt.NDArray[np.float32] | None, k: int) -> Ranked | None:
+    def files_semantic(
+        self, names: Sequence[str], vector: npt.NDArray[np.float32] | None, k: int
+    ) -> Ranked | None:
         """Markdown files near to the query's vector; None where nothing is embedded."""
         return None if vector is None else self._warm_files().semantic(names, vector, k)
 
@@ -94,6 +99,16 @@ class Warm:
     ) -> Ranked | None:
         """Records near to the query's vector; None where nothing is embedded."""
         return None if vector is None else self._memory(collection).semantic(vector, k)
+
+    def engine(self, root: Path) -> MemoryEngine:
+        """The engine on a memory root, in step with its files."""
+        with self._lock:
+            known = self._engines.get(root)
+            if known is None:
+                known = MemoryEngine.open(root, model=self._queries.model())
+                self._engines[root] = known
+        known.sync()
+        return known
 
     def _warm_files(self) -> WarmFiles:
         with self._lock:

@@ -1,0 +1,272 @@
+"""What the MCP tools do, without the SDK: arguments in, text and structured content out."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pi_rank.errors import PiRankError
+from pi_rank.qmd import documents, search
+from pi_rank.qmd.config import MEMORY, Collection
+from pi_rank.qmd.errors import QmdError
+from pi_rank.qmd.formats import rounded
+from pi_rank.qmd.found import Found, StoredDocument
+from pi_rank.qmd.library import Library, opened_library
+from pi_rank.qmd.paths import Places
+from pi_rank.qmd.query_language import Document, Search, parse_lexical
+from pi_rank.qmd.snippet import JSON_CHARACTERS, extract, numbered
+
+if TYPE_CHECKING:
+    from pi_rank.qmd.warm import Warm
+
+MAX_LIMIT = 1000
+
+
+class Resource(NamedTuple):
+    """A document that goes with an answer."""
+
+    uri: str
+    name: str
+    title: str
+    text: str
+
+
+class ToolAnswer(NamedTuple):
+    """`text` for a reader, `structured` for a program, documents as resources; or an error in `text`."""
+
+    text: str = ""
+    structured: dict[str, Any] | None = None
+    resources: tuple[Resource, ...] = ()
+    is_error: bool = False
+
+
+class Tools:
+    """The tools on one index. Threads may share it."""
+
+    def __init__(self, places: Places, warm: Warm) -> None:
+        self._places = places
+        self._warm = warm
+        self._tools: dict[str, Callable[[Library, dict[str, Any]], ToolAnswer]] = {
+            "query": _query,
+            "get": _get,
+            "multi_get": _multi_get,
+            "status": _status,
+            "recall": self._recall,
+            "explain": self._explain,
+        }
+
+    def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
+        """Run a tool. What the caller did wrong comes back as an answer that is an error.
+
+        :raises KeyError: there is no such tool.
+        """
+        tool = self._tools[name]
+        try:
+            with opened_library(self._places, self._warm) as library:
+                return tool(library, arguments)
+        except (PiRankError, OSError) as error:
+            return ToolAnswer(f"Error: {error}", is_error=True)
+
+    def read(self, uri: str) -> Resource | None:
+        """The document at a `qmd://` address."""
+        with opened_library(self._places, self._warm) as library:
+            document = documents.find(library, uri)
+            return (
+                None
+                if document is None
+                else _resource(library, document, numbered(library.text_of(document)))
+            )
+
+    def overview(self) -> str:
+        """What a client is told about this server."""
+        with opened_library(self._places, self._warm) as library:
+            collections = list(library.config.collections.values())
+            total = len(library.documents(collections))
+        names = ", ".join(each.name for each in collections) or "none yet"
+        return (
+            f"Local search over {total} documents. Collections: {names}.\n"
+            "Use `query` to search, `get` and `multi_get` to read, `status` for what there is; "
+            "`recall` and `explain` for the user's own memory records."
+        )
+
+    def _recall(self, library: Library, arguments: dict[str, Any]) -> ToolAnswer:
+        from pi_rank.context import resolve_context
+        from pi_rank.results import hit_to_dict
+
+        query = _text(arguments, "query")
+        where = arguments.get("workingDirectory")
+        context = resolve_context(query, str(where)) if where else None
+        mode: Any = arguments.get("mode", "hybrid")
+        engine = self._warm.engine(_memory_root(library, arguments))
+        hits = engine.search(query, k=_limit(arguments, 10), mode=mode, context=context)
+        lines = [f"{hit.id} [{hit.layer}, conf {hit.confidence:.2f}] {hit.record.statement}" for hit in hits]
+        return ToolAnswer(
+            "\n".join(lines) or "No record matches.", {"results": [hit_to_dict(hit) for hit in hits]}
+        )
+
+    def _explain(self, library: Library, arguments: dict[str, Any]) -> ToolAnswer:
+        from pi_rank.context import resolve_context
+
+        prompt = _text(arguments, "prompt")
+        where = arguments.get("workingDirectory")
+        engine = self._warm.engine(_memory_root(library, arguments))
+        turn = engine.build_retrieval_context(resolve_context(prompt, str(where) if where else None))
+        left_out = [
+            f"left out by {trace.processor}: {record_id} ({reason})"
+            for trace in turn.traces
+            for record_id, reason in trace.exclusion_reasons.items()
+        ]
+        return ToolAnswer("\n".join([turn.markdown, *left_out]), turn.to_dict())
+
+
+def _query(library: Library, arguments: dict[str, Any]) -> ToolAnswer:
+    question, asked = arguments.get("query"), arguments.get("searches")
+    if not question and not asked:
+        raise QmdError("provide either 'query' (plain text) or 'searches' (typed sub-queries)")
+    if question and asked:
+        raise QmdError("'query' and 'searches' are mutually exclusive; provide only one")
+    collections = library.config.searched([str(name) for name in arguments.get("collections") or []])
+    limit = _limit(arguments, 10)
+    if asked:
+        searches = tuple(_search(each) for each in asked)
+        answer = search.structured(library, Document(searches, None), collections, limit)
+        shown = searches[0].query
+    else:
+        shown = _text(arguments, "query")
+        searches = (Search(search.LEX, shown),)
+        answer = search.query(library, shown, collections, limit)
+    least = _number(arguments, "minScore", 0)
+    words = tuple(word for each in searches for word in parse_lexical(each.query).words)
+    words += parse_lexical(str(arguments.get("intent") or "")).words
+    rows = [row for found in answer.found if found.score >= least and (row := _result(library, found, words))]
+    lines = [f"{row['docid']} {round(row['score'] * 100)}% {row['file']} - {row['title']}" for row in rows]
+    text = f'Found {len(rows)} results for "{shown}":\n\n' + "\n".join(lines)
+    return ToolAnswer(text if rows else f'No results found for "{shown}"', {"results": rows})
+
+
+def _search(each: Any) -> Search:  # noqa: ANN401
+    kind, text = (each.get("type"), each.get("query")) if isinstance(each, dict) else (None, None)
+    if kind not in ("lex", "vec", "hyde") or not isinstance(text, str) or not text.strip():
+        raise QmdError("each of 'searches' needs a type (lex, vec or hyde) and a query")
+    return Search(kind, text)
+
+
+def _result(library: Library, found: Found, words: tuple[str, ...]) -> dict[str, Any] | None:
+    body = library.body(found)
+    if not body:
+        return None  # gone since it was ranked
+    snippet = extract(body, words, JSON_CHARACTERS, found.span)
+    return {
+        "docid": found.docid,
+        "file": f"{found.collection}/{found.path}",
+        "title": found.title,
+        "score": rounded(found.score),
+        "context": library.config.context(found.collection, found.path),
+        "line": snippet.line,
+        "snippet": numbered(snippet.text, snippet.line),
+    }
+
+
+def _get(library: Library, arguments: dict[str, Any]) -> ToolAnswer:
+    text = _text(arguments, "file")
+    name, start, count = documents.asked(text)
+    document = documents.find(library, text) or documents.find(library, name)
+    if document is None:
+        similar = documents.suggestions(library, name)
+        hint = (
+            "\n\nDid you mean one of these?\n" + "\n".join(f"  - {path}" for path in similar)
+            if similar
+            else ""
+        )
+        return ToolAnswer(f"Document not found: {name}{hint}", is_error=True)
+    start = max(1, int(_number(arguments, "fromLine", start)))
+    most = _number(arguments, "maxLines", -1 if count is None else count)
+    shown = "\n".join(documents.lines_of(library.text_of(document), start, None if most < 0 else int(most)))
+    shown = numbered(shown, start) if arguments.get("lineNumbers", True) else shown
+    context = library.config.context(document.collection, document.path)
+    if context:
+        shown = f"<!-- Context: {context} -->\n\n{shown}"
+    return ToolAnswer(resources=(_resource(library, document, shown),))
+
+
+def _multi_get(library: Library, arguments: dict[str, Any]) -> ToolAnswer:
+    pattern = _text(arguments, "pattern")
+    chosen, missing = documents.select(library, pattern)
+    if not chosen:
+        return ToolAnswer(f"No files matched pattern: {pattern}", is_error=True)
+    most_bytes = _number(arguments, "maxBytes", documents.DEFAULT_MAX_BYTES)
+    most = _number(arguments, "maxLines", -1)
+    problems = [f"File not found: {name}" for name in missing]
+    resources = []
+    for document in chosen:
+        if document.size > most_bytes:
+            problems.append(f"Skipped {document.uri}: {document.size} bytes, more than {most_bytes:.0f}")
+            continue
+        text = documents.cut_lines(library.text_of(document), None if most < 0 else int(most))
+        shown = numbered(text) if arguments.get("lineNumbers", True) else text
+        resources.append(_resource(library, document, shown))
+    return ToolAnswer("Errors:\n" + "\n".join(problems) if problems else "", resources=tuple(resources))
+
+
+def _status(library: Library, arguments: dict[str, Any]) -> ToolAnswer:
+    from pi_rank.qmd.status_commands import counted
+
+    collections = []
+    for each in library.config.collections.values():
+        count, updated = counted(library, each)
+        row = {"name": each.name, "path": each.path, "pattern": each.pattern, "documents": count}
+        collections.append({**row, "kind": each.kind, "lastUpdated": _moment(updated)})
+    pending, vectors = library.files.pending() if library.files else (0, 0)
+    total = sum(row["documents"] for row in collections)
+    lines = [
+        f"QMD Index Status:\n  Total documents: {total}\n  Needs embedding: {pending}",
+        f"  Vector index: {'yes' if vectors else 'no'}\n  Collections: {len(collections)}",
+        *(f"    - {row['name']}: {row['path']} ({row['documents']} docs)" for row in collections),
+    ]
+    structured = {"totalDocuments": total, "needsEmbedding": pending, "hasVectorIndex": bool(vectors)}
+    return ToolAnswer("\n".join(lines), {**structured, "collections": collections})
+
+
+def _moment(seconds: float | None) -> str | None:
+    return None if seconds is None else dt.datetime.fromtimestamp(seconds, dt.timezone.utc).isoformat()
+
+
+def _resource(library: Library, document: StoredDocument, text: str) -> Resource:
+    return Resource(document.uri, f"{document.collection}/{document.path}", document.title, text)
+
+
+def _memory_root(library: Library, arguments: dict[str, Any]) -> Path:
+    """The memory root to ask: the named collection's, the first memory collection's, or PI's own."""
+    from pi_rank.memory_root import find_memory_root
+
+    name = arguments.get("collection")
+    if name:
+        named: Collection = library.config.collection(str(name))
+        if named.kind != MEMORY:
+            raise QmdError(f"{named.name} is no memory collection")
+        return Path(named.path)
+    known = [each for each in library.config.collections.values() if each.kind == MEMORY]
+    return Path(known[0].path) if known else find_memory_root(None, arguments.get("workingDirectory"))
+
+
+def _text(arguments: dict[str, Any], name: str) -> str:
+    value = arguments.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise QmdError(f"'{name}' must be some text")
+    return value.replace("\0", " ")
+
+
+def _limit(arguments: dict[str, Any], default: int) -> int:
+    return max(1, min(MAX_LIMIT, int(_number(arguments, "limit", default))))
+
+
+def _number(arguments: dict[str, Any], name: str, default: float) -> float:
+    value = arguments.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise QmdError(f"'{name}' must be a number")
+    return value
