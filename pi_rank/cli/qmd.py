@@ -1,4 +1,4 @@
-"""`pi-rank qmd` and `pi-rank mcp`: handed over whole to pi_rank.qmd, whose command line is qmd's and not ours."""
+"""`pi-rank qmd` and `pi-rank mcp`: handed over whole to pi_rank.qmd."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""The qmd command line over pi_rank's engine: Markdown collections and memory roots, from cold, warm, and MCP."""
+"""The qmd command over pi_rank's engine: Markdown collections and memory roots, cold, warm, and by MCP."""
 
 from __future__ import annotations

@@ -68,9 +68,9 @@ class Arguments(NamedTuple):
 def parse(argv: Sequence[str]) -> Arguments:
     """The command line, without the program's name.
 
-    After `--` everything is text. A flag that nobody knows belongs to the query where the query has begun, where it
-    holds white space (one argument, so a sentence), or where there is nothing else to be the query; elsewhere it is
-    left out, and `unknown` names it.
+    After `--` everything is text. A flag that nobody knows belongs to the query where the query has begun,
+    where it holds white space (one argument, so a sentence), or where there is nothing else to be the
+    query; elsewhere it is left out, and `unknown` names it.
     """
     arguments = Arguments([], {}, frozenset(), [])
     switches: set[str] = set()

@@ -45,8 +45,8 @@ class _Atom(NamedTuple):
 def chunks(text: str) -> list[Span]:
     """Spans of about `CHUNK_TOKENS` that cover the text and overlap by about `OVERLAP_TOKENS`.
 
-    Cuts fall before headings, fences, rules, paragraphs, list items and lines, in this order of preference, and
-    never inside a fence or a character. A fence that is longer than a chunk makes a longer chunk.
+    Cuts fall before headings, fences, rules, paragraphs, list items and lines, in this order of preference,
+    and never inside a fence or a character. A fence that is longer than a chunk makes a longer chunk.
     """
     atoms = list(_atoms(text))
     spans: list[Span] = []
@@ -59,7 +59,10 @@ def chunks(text: str) -> list[Span]:
 
 
 def passages(text: str) -> list[Span]:
-    """Spans of at most about `PASSAGE_TOKENS` that cover the text, cut between lines where that is possible."""
+    """Spans of at most about `PASSAGE_TOKENS` that cover the text.
+
+    Cuts fall between lines where that is possible.
+    """
     spans: list[Span] = []
     start = at = tokens = 0
     for piece in _pieces(text):
@@ -98,7 +101,7 @@ def _chunk_end(atoms: list[_Atom], first: int) -> int:
 
 
 def _overlap_start(atoms: list[_Atom], first: int, end: int) -> int:
-    """The first atom of the next chunk: as many of this one's last as make the overlap, and always progress."""
+    """The first atom of the next chunk, which repeats the last ones of this chunk and always gets further."""
     tokens = 0
     for number in range(end - 1, first, -1):
         tokens += atoms[number].tokens

@@ -73,7 +73,8 @@ def _refuse_known(config: Config, name: str, path: str, pattern: str) -> None:
             raise QmdError(
                 "A collection already exists for this path and pattern:\n"
                 f"  Name: {each.name} ({each.uri})\n  Pattern: {each.pattern}\n\n"
-                f"Use 'qmd update' to re-index it, or remove it first with 'qmd collection remove {each.name}'"
+                "Use 'qmd update' to re-index it, "
+                f"or remove it first with 'qmd collection remove {each.name}'"
             )
 
 
@@ -126,8 +127,8 @@ def _remove(call: Call, words: list[str]) -> int:
 def _forget(call: Call, name: str) -> tuple[int, int]:
     from pi_rank.qmd.indexing import forget_collection
 
-    with translated(call.places.index):
-        connection = open_index(call.places.index)
+    with translated(call.places.database):
+        connection = open_index(call.places.database)
         if connection is None:
             return 0, 0
         try:
@@ -146,7 +147,7 @@ def _rename(call: Call, words: list[str]) -> int:
         collection = _known(box[0], old)._replace(name=new)
         if new in box[0].collections:
             raise QmdError(f"Collection '{new}' already exists.")
-        _rename_rows(call.places.index, old, new)
+        _rename_rows(call.places.database, old, new)
         renamed = [collection if key == old else each for key, each in box[0].collections.items()]
         box[0] = box[0]._replace(collections={each.name: each for each in renamed})
     call.line(f"✓ Renamed collection '{old}' to '{new}'")

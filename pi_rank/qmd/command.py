@@ -1,4 +1,4 @@
-"""The qmd command: finds what was asked for, runs it, and turns what went wrong into one message and exit code 1."""
+"""The qmd command: finds what was asked for, runs it, and makes one message of what went wrong."""
 
 from __future__ import annotations
 
@@ -89,7 +89,10 @@ def run(
     out: Callable[[str], object],
     err: Callable[[str], object],
 ) -> int:
-    """Run one command; what it says goes to `out` and `err`, and an error that is the user's to `err` alone."""
+    """Run one command; what it says goes to `out` and `err`.
+
+    An error that is the user's goes to `err` alone.
+    """
     try:
         arguments = parse(argv)
         where = places(environment, arguments.value("index") or "index")

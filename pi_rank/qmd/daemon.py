@@ -67,7 +67,10 @@ def run_serve(call: Call) -> int:
 
 
 class Daemon:
-    """Accepts connections, one request each. Crash-only: it leaves nothing that its successor cannot clear away."""
+    """Accepts connections, one request each.
+
+    Crash-only: it leaves nothing that its successor cannot clear away.
+    """
 
     def __init__(self, where: Places, warm: Warm, idle_seconds: float) -> None:
         self._places = where
@@ -184,7 +187,10 @@ def _received(line: socket.socket) -> bytes:
 
 
 def unpacked(data: bytes) -> Request | None:
-    """The request of a client of this version; None for anything else, and for commands that are not served."""
+    """The request of a client of this version.
+
+    None for anything else, and for commands that are not served.
+    """
     if not data.startswith(MAGIC):
         return None
     directory, count, *words = data[len(MAGIC) :].decode("utf-8", "surrogateescape").split("\0")

@@ -19,7 +19,10 @@ STOP_SECONDS = 10.0
 POLL_SECONDS = 0.05
 LOG_BYTES = 1 << 20  # past this the log begins anew
 # The child gets this process's own sys.path, and nothing of the environment's or the working directory's.
-BOOT = "import sys; sys.path[:] = sys.argv.pop(1).split(chr(10)); from pi_rank.qmd.command import main; sys.exit(main())"
+BOOT = (
+    "import sys; sys.path[:] = sys.argv.pop(1).split(chr(10)); "
+    "from pi_rank.qmd.command import main; sys.exit(main())"
+)
 USAGE = "Usage: qmd daemon start [--on-demand] [--idle-minutes N] | stop | status"
 
 
@@ -36,7 +39,10 @@ def run_daemon(call: Call) -> int:
 
 
 def spawn(call: Call) -> None:
-    """Start a daemon of its own session, and do not wait for it. Where one runs already, the new one ends at once."""
+    """Start a daemon of its own session, and do not wait for it.
+
+    Where one runs already, the new one ends at once.
+    """
     log = call.places.log
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = log.is_file() and log.stat().st_size > LOG_BYTES

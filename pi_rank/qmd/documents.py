@@ -16,11 +16,11 @@ _DOCID = re.compile(r"#?([0-9a-fA-F]{6,64})")
 
 
 class Asked(NamedTuple):
-    """A document's name, and the lines wanted: `start` from 1, `count` of them; None for all."""
+    """A document's name, and the lines wanted: `start` from 1, `lines` of them; None for all."""
 
     name: str
     start: int = 1
-    count: int | None = None
+    lines: int | None = None
 
 
 class Selection(NamedTuple):
@@ -40,7 +40,7 @@ def asked(text: str) -> Asked:
 
 
 def find(library: Library, name: str) -> StoredDocument | None:
-    """The document called `name`: an address, a document id, a path in a collection or on disk, or a path's end."""
+    """The document called `name`: an address, a document id, a path in a collection or on disk, or its end."""
     documents = library.documents(list(library.config.collections.values()))
     for test in _tests(library, name):
         for document in documents:

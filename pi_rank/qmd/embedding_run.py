@@ -138,8 +138,8 @@ def _targets(call: Call, collections: list[Collection]) -> Iterator[list[_Target
 
 @contextmanager
 def _index(call: Call) -> Iterator[sqlite3.Connection | None]:
-    with translated(call.places.index):
-        connection = open_index(call.places.index)
+    with translated(call.places.database):
+        connection = open_index(call.places.database)
         try:
             yield connection
         finally:

@@ -6,7 +6,10 @@ from pi_rank.errors import PiRankError
 
 
 class QmdError(PiRankError):
-    """A user's error, or one of the surroundings. The message goes to stderr as it is, and the exit code is 1."""
+    """A user's error, or one of the surroundings.
+
+    The message goes to stderr as it is, and the exit code is 1.
+    """
 
 
 class IndexFileError(QmdError):

@@ -32,7 +32,10 @@ class FilesShelf:
         self._analyzer = analyzer
 
     def lexical(self, text: str, names: Sequence[str], k: int) -> Ranked:
-        """Files with all the words; where there is none and the text is a plain sentence, with any of them."""
+        """Files with all the words.
+
+        Where there is none and the text is a plain sentence, with any of them.
+        """
         lexical = parse_lexical(text)
         every = self._matching(match_all(lexical), lexical.wanted, names, k)
         if every or not natural_language(text) or len(lexical.wanted) < 2:
@@ -69,7 +72,7 @@ class FilesShelf:
 
     def _matching(self, match: str, wanted: Sequence[str], names: Sequence[str], k: int) -> list[Found]:
         rows = fts.search(self._connection, _WORDS, match, wanted, (_list(names),), k)
-        return [Found(*row, score) for score, row in rows]
+        return [Found(row[0], row[1], row[2], row[3], score) for score, row in rows]
 
 
 def _list(names: Sequence[str]) -> str:

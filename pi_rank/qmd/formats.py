@@ -134,7 +134,7 @@ def _xml_element(row: Row) -> str:
 def escaped(text: str) -> str:
     """The text for XML; characters that XML has no way to write become U+FFFD."""
     clean = "".join(
-        c if c in "\t\n\r" or c >= " " and not "\ud800" <= c <= "\udfff" else "\ufffd" for c in text
+        c if c in "\t\n\r" or (c >= " " and not "\ud800" <= c <= "\udfff") else "\ufffd" for c in text
     )
     return clean.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 

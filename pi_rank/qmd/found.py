@@ -33,7 +33,10 @@ class Found(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """One source's documents, best first. `mode`: `all` or `any` of the words, `terms` like them, or `semantic`."""
+    """One source's documents, best first.
+
+    `mode`: `all` or `any` of the words, `terms` like them, or `semantic`.
+    """
 
     mode: str
     found: list[Found]

@@ -1,4 +1,4 @@
-"""BM25 by SQLite FTS5, for the processes that live too short to load the ranking core, and for boolean queries.
+"""BM25 by SQLite FTS5, for processes that live too short to load the core, and for boolean queries.
 
 FTS5 is the oracle that the core's `LexicalIndex` is held to: both give one order.
 """
@@ -34,8 +34,8 @@ def search(
 ) -> list[tuple[float, tuple[Any, ...]]]:
     """(score from 0 to 1, the query's other columns) of the best k rows, best first.
 
-    The score is BM25 over the most that any document could get for the query, a share that means the same in a
-    collection of ten files and of ten thousand: 1 would be every term, endlessly often.
+    The score is BM25 over the most that any document could get for the query, a share that means the same
+    in a collection of ten files and of ten thousand: 1 would be every term, endlessly often.
     """
     if not match or k <= 0:
         return []

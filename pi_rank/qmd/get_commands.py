@@ -25,7 +25,7 @@ def run_get(call: Call) -> int:
         if document is None:
             raise QmdError(f"Document not found: {text}")
         start = call.arguments.number("from", start)
-        count = call.arguments.number("lines", count) if call.arguments.value("lines") else count
+        count = call.arguments.number("lines", 0) or count
         shown = "\n".join(lines_of(library.text_of(document), start, count))
         context = library.config.context(document.collection, document.path)
     call.line(f"{document.uri}  {document.docid}")
@@ -143,7 +143,8 @@ def _as_csv(call: Call, library: Library, chosen: list[StoredDocument]) -> str:
 
 def _as_markdown(call: Call, library: Library, chosen: list[StoredDocument]) -> str:
     return "".join(
-        f"---\n# {each.title}\n**file:** `{each.uri}`\n**docid:** `{each.docid}`\n\n{_body(call, library, each)}\n\n"
+        f"---\n# {each.title}\n**file:** `{each.uri}`\n**docid:** `{each.docid}`\n\n"
+        f"{_body(call, library, each)}\n\n"
         for each in chosen
     )
 

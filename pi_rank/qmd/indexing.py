@@ -102,7 +102,8 @@ class _Update:
                 self._removed += 1
             return
         settled = time.time_ns() - file.mtime_ns > SETTLED_NS
-        # A file written a moment ago may be written again within its clock's step: below zero, its time matches none.
+        # A file written a moment ago may be written again within its clock's step: its time is noted
+        # below zero, where it matches none.
         seen = file._replace(mtime_ns=file.mtime_ns if settled else -file.mtime_ns)
         if known and known.hash == content.hash:
             self._connection.execute(

@@ -1,6 +1,6 @@
-"""The first milliseconds of the `qmd` executable: ask the daemon, and only if there is none, become the command.
+"""The first milliseconds of the `qmd` executable: ask the daemon, or else become the command.
 
-Imports nothing that the interpreter has not loaded by itself: every module costs more than the daemon's answer.
+It imports nothing that the interpreter has not loaded by itself: a module costs more than a warm answer.
 The reply is bounded, so that a daemon that hangs costs its caller `PATIENCE_SECONDS` and no more.
 """
 
@@ -79,7 +79,10 @@ def request_bytes(argv: list[str], directory: str, environment: dict[str, str]) 
 
 
 def from_daemon(argv: list[str]) -> int | None:
-    """Answer from the daemon on stdout and stderr, and return the exit code; None where there was no answer."""
+    """Answer from the daemon on stdout and stderr, and return the exit code.
+
+    None where there was no answer.
+    """
     try:
         import posix
     except ImportError:  # no Unix sockets here

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Library:
     """What one command reads, in one version: updates that end meanwhile are not seen.
 
-    Made by `opened_library`. `warm` is what a long-lived process keeps between commands; without it, searches are
-    lexical, by FTS5.
+    Made by `opened_library`. `warm` is what a long-lived process keeps between commands; without it,
+    searches are lexical, by FTS5.
     """
 
     def __init__(self, places: Places, warm: Warm | None, stack: ExitStack) -> None:
@@ -42,7 +42,7 @@ class Library:
     def files(self) -> FilesShelf | None:
         """The Markdown files; None where nothing has been indexed yet."""
         if self._files is None:
-            connection = self._stack.enter_context(_reading(self.places.index))
+            connection = self._stack.enter_context(_reading(self.places.database))
             self._files = FilesShelf(connection, self.analyzer) if connection else None
         return self._files
 
@@ -93,7 +93,10 @@ class Library:
         return found.body or (self.files.body(found.hash) if self.files else "")
 
     def documents(self, collections: list[Collection]) -> list[StoredDocument]:
-        """All documents of the collections, in the order of the collections. Those of files come without text."""
+        """All documents of the collections, in the order of the collections.
+
+        Those of files come without text.
+        """
         documents: list[StoredDocument] = []
         for each in collections:
             if each.kind == MARKDOWN:

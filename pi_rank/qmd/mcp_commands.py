@@ -23,7 +23,10 @@ START_SECONDS, STOP_SECONDS, POLL_SECONDS = 20.0, 10.0, 0.05
 
 
 def run_mcp(call: Call) -> int:
-    """Serve until the client goes away (stdio) or a signal comes (HTTP); `stop` ends one in the background."""
+    """Serve until the client goes away (stdio) or a signal comes (HTTP).
+
+    `stop` ends one in the background.
+    """
     if call.words[:1] == ["stop"]:
         return _stop(call)
     if call.has("http"):
@@ -111,7 +114,7 @@ def _address(call: Call) -> tuple[str, int]:
 
 
 def _lock(call: Call) -> Path:
-    return call.places.index.with_suffix(".mcp.lock")
+    return call.places.database.with_suffix(".mcp.lock")
 
 
 def _listens(host: str, port: int) -> bool:

@@ -7,14 +7,16 @@ from typing import Any
 QUERY = """\
 Search the collections by words and by meaning.
 
-Pass `query` for a plain question, or `searches` for typed sub-queries, of which the first has twice the weight:
+Pass `query` for a plain question, or `searches` for typed sub-queries (the first has twice the weight):
 - lex: words that must all occur, as beginnings; "phrases" verbatim; -word and -"phrase" exclude
 - vec: a question, matched by meaning
 - hyde: a passage of 50 to 100 words such as the answer would be
 
 Each result has the 1-based `line` of the best match: `get` with `fromLine` a little before it shows more.
 A score of 1 is the best that a document could have; it is comparable between collections."""
-_LINES = "A range may follow: 'file.md:100' starts at line 100, 'file.md:100:40' has 40 lines, as has '#abc123:100:40'."
+_LINES = (
+    "A range may follow: 'file.md:100' starts at line 100, 'file.md:100:40' or '#abc123:100:40' has 40 lines."
+)
 
 
 def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
@@ -76,7 +78,7 @@ TOOLS: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "multi_get": (
         "Multi-Get Documents",
-        "Several documents by a glob, or by a list of paths and docids with commas. Larger ones are left out.",
+        "Several documents by a glob, or by a list of paths and docids with commas.",
         _object(
             {
                 "pattern": _field("string", "Glob, docid, or a list with commas."),
@@ -94,8 +96,8 @@ TOOLS: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "recall": (
         "Recall Memory",
-        "Memory records for a question, best first, with where each rank comes from. With `workingDirectory`, only "
-        "what applies there (status, profile, project, negative scope).",
+        "Memory records for a question, best first, with where each rank comes from. "
+        "With `workingDirectory`, only what applies there (status, profile, project, negative scope).",
         _object(
             {
                 "query": _field("string", "The question."),
@@ -111,7 +113,7 @@ TOOLS: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "explain": (
         "Explain Memory",
-        "One turn of a prompt: what would be injected, from which ranks, and which records were left out and why.",
+        "One turn of a prompt: what would be injected, and which records were left out and why.",
         _object(
             {
                 "prompt": _field("string", "The user's message."),

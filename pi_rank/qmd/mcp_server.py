@@ -36,7 +36,9 @@ _READ_ONLY = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
 def server(tools: Tools) -> Server[Any]:
     """The SDK's server with our tools."""
 
-    async def list_tools(context: ServerRequestContext[Any], params: Any) -> types.ListToolsResult:  # noqa: ANN401
+    async def list_tools(
+        context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_tool(name) for name in TOOLS])
 
     async def call_tool(
@@ -48,12 +50,13 @@ def server(tools: Tools) -> Server[Any]:
         return _result(answer)
 
     async def list_templates(
-        context: ServerRequestContext[Any],
-        params: Any,  # noqa: ANN401
+        context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(resource_templates=[_TEMPLATE])
 
-    async def list_resources(context: ServerRequestContext[Any], params: Any) -> types.ListResourcesResult:  # noqa: ANN401
+    async def list_resources(
+        context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=[])
 
     async def read_resource(
@@ -97,7 +100,7 @@ def run_stdio(tools: Tools) -> None:
 
 
 def http_app(tools: Tools, host: str, port: int) -> ASGIApp:
-    """`/mcp` (streamable HTTP), `/health`, and `POST /query` = `POST /search`; Host and Origin are checked on all."""
+    """`/mcp`, `/health`, and `POST /query` = `POST /search`. Host and Origin are checked on all."""
     started = time.monotonic()
 
     async def health(request: Request) -> Response:

@@ -215,12 +215,14 @@ def _status(library: Library, arguments: dict[str, Any]) -> ToolAnswer:
     from pi_rank.qmd.status_commands import counted
 
     collections = []
+    counts = []
     for each in library.config.collections.values():
         count, updated = counted(library, each)
         row = {"name": each.name, "path": each.path, "pattern": each.pattern, "documents": count}
+        counts.append(count)
         collections.append({**row, "kind": each.kind, "lastUpdated": _moment(updated)})
     pending, vectors = library.files.pending() if library.files else (0, 0)
-    total = sum(row["documents"] for row in collections)
+    total = sum(counts)
     lines = [
         f"QMD Index Status:\n  Total documents: {total}\n  Needs embedding: {pending}",
         f"  Vector index: {'yes' if vectors else 'no'}\n  Collections: {len(collections)}",

@@ -29,7 +29,10 @@ _RECORDS = fts.WordTable(
 
 
 class MemoryShelf:
-    """Searches and reads the records of one memory root by way of its store, which another process may be writing."""
+    """Searches and reads the records of one memory root by way of its store.
+
+    Another process may be writing the store meanwhile.
+    """
 
     def __init__(
         self, collection: str, connection: sqlite3.Connection, analyzer: Callable[[], FtsAnalyzer]
@@ -39,7 +42,10 @@ class MemoryShelf:
         self._analyzer = analyzer
 
     def lexical(self, text: str, k: int) -> Ranked:
-        """Records with all the words; where there is none and the text is a plain sentence, with any of them."""
+        """Records with all the words.
+
+        Where there is none and the text is a plain sentence, with any of them.
+        """
         lexical = parse_lexical(text)
         every = self._matching(match_all(lexical), lexical.wanted, k)
         if every or not natural_language(text):
@@ -47,7 +53,10 @@ class MemoryShelf:
         return self.any_word(text, k)
 
     def any_word(self, text: str, k: int) -> Ranked:
-        """Records with any of the text's words, function words left out; where there is none, with their beginnings."""
+        """Records with any of the text's words, function words left out.
+
+        Where there is none, with their beginnings.
+        """
         words = tuple(self._analyzer().fts_query(text).split(" OR "))
         found = self._matching(match_any(words, ()), words, k)
         if found or not words[0]:

@@ -18,7 +18,7 @@ class Places(NamedTuple):
 
     name: str
     config: Path
-    index: Path
+    database: Path
     socket: Path
     daemon_lock: Path
     update_lock: Path
@@ -27,7 +27,7 @@ class Places(NamedTuple):
 
 
 def places(environment: Mapping[str, str], name: str = "index") -> Places:
-    """The files of the index called `name`, by QMD_CONFIG_DIR, XDG_CONFIG_HOME, XDG_CACHE_HOME and INDEX_PATH.
+    """The files of the index `name`, by QMD_CONFIG_DIR, XDG_CONFIG_HOME, XDG_CACHE_HOME and INDEX_PATH.
 
     :raises QmdError: the name would lead out of the folder.
     """
@@ -43,7 +43,7 @@ def places(environment: Mapping[str, str], name: str = "index") -> Places:
     return Places(
         name=name,
         config=Path(folder) / f"{name}.pi-rank.json",
-        index=Path(f"{stem}.sqlite3"),
+        database=Path(f"{stem}.sqlite3"),
         socket=Path(f"{stem}.sock"),
         daemon_lock=Path(f"{stem}.daemon.lock"),
         update_lock=Path(f"{stem}.update.lock"),

@@ -38,10 +38,13 @@ class Document(NamedTuple):
 def parse_lexical(text: str) -> Lexical:
     """Words are beginnings, "phrases" are verbatim, -words and -"phrases" are excluded.
 
-    Where nothing but exclusions is asked for, they are taken for words: `--help me` and `-deploy` are questions.
-    Only the first `MAX_TERMS` terms count.
+    Where nothing but exclusions is asked for, they are taken for words: `--help me` and `-deploy` are
+    questions. Only the first `MAX_TERMS` terms count.
     """
-    wanted, excluded, words, plain = [], [], [], []
+    wanted: list[str] = []
+    excluded: list[str] = []
+    words: list[str] = []
+    plain: list[tuple[str, str]] = []
     for dash, phrase, word in _PIECE.findall(text.replace("\0", " ")):
         negative = bool(dash) or (len(word) > 1 and word[0] == "-" and word[1] != "-")
         term = phrase.strip() or word.strip('-"')

@@ -30,8 +30,8 @@ class Scan(NamedTuple):
 def scan(root: Path, pattern: str) -> Scan:
     """The files below `root` that match `pattern`, a glob or several with commas between them.
 
-    Dot files, `IGNORED_FOLDERS`, empty files, links to folders (their files are found where they are) and links
-    that lead out of the root are left out.
+    Dot files, `IGNORED_FOLDERS`, empty files, links to folders (their files are found where they are) and
+    links that lead out of the root are left out.
     """
     result = Scan([], [], [])
     matches = matcher(pattern)
@@ -90,7 +90,10 @@ def _is_inside(path: str, root: str) -> bool:
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a path matches one of the globs: `*` and `?` stay within a name, `**` crosses folders, `{a,b}`, `[ab]`."""
+    """Whether a path matches one of the globs.
+
+    `*` and `?` stay within a name, `**` crosses folders, `{a,b}` and `[ab]` are alternatives.
+    """
     globs = [glob for glob in (part.strip() for part in _split(pattern)) if glob]
     expression = re.compile(
         "|".join(f"(?:{_translate(glob.removeprefix('./'))})" for glob in globs) or "(?!)"

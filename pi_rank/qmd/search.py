@@ -25,7 +25,10 @@ class Source(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Documents best first; `mode`: how they were ranked; `shares`: for each document its part of each source."""
+    """Documents best first; `mode`: how they were ranked.
+
+    `shares`: for each document its part of each source.
+    """
 
     mode: str
     found: list[Found]
@@ -49,7 +52,10 @@ def vsearch(library: Library, text: str, collections: list[Collection], k: int) 
 
 
 def query(library: Library, text: str, collections: list[Collection], k: int) -> Answer:
-    """By words and meaning together, fused by weighted reciprocal ranks; a structured query by its own lines."""
+    """By words and meaning together, fused by weighted reciprocal ranks.
+
+    A structured query by its own lines.
+    """
     document = parse_document(text)
     if document is not None:
         return structured(library, document, collections, k)

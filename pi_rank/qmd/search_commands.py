@@ -137,7 +137,7 @@ def _tell(call: Call, answer: search.Answer) -> None:
         call.note("No document has all the words; ranked by any of them.")
     if name != "search" and answer.mode in ("all", "any", "terms") and _asks_for_meaning(answer):
         call.note(
-            "Ranked by words: no daemon is running ('qmd daemon start'), or nothing is embedded ('qmd embed')."
+            "Ranked by words: no daemon runs ('qmd daemon start'), or nothing is embedded ('qmd embed')."
         )
 
 

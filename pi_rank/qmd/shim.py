@@ -20,7 +20,7 @@ sys.path.insert(0, {launcher!r})
 try:
     import launcher
 except ModuleNotFoundError:
-    sys.exit("qmd: pi-rank is no longer where it was; run `pi-rank qmd install-shim` again, or remove " + __file__)
+    sys.exit("qmd: pi-rank has moved; run `pi-rank qmd install-shim` again, or remove " + __file__)
 del sys.path[0]
 launcher.main(folders)
 """
@@ -70,7 +70,10 @@ def _write(folder: Path, path: Path) -> None:
 
 
 def program(python: str) -> str:
-    """The executable's text. It runs without `site`, which costs more than a warm answer, and is told the folders."""
+    """The executable's text.
+
+    It runs without `site`, which costs more than a warm answer, and is told the folders.
+    """
     own = Path(__file__).resolve().parent
     package_folder = str(own.parents[1])
     installed = [folder for folder in sys.path if Path(folder).name in ("site-packages", "dist-packages")]

@@ -11,7 +11,10 @@ TEXT_CHARACTERS = 500
 
 
 class Snippet(NamedTuple):
-    """`line`: the best line, from 1. `text`: a header that places the lines in the document, and the lines."""
+    """`line`: the best line, from 1.
+
+    `text`: a header that places the lines in the document, and the lines.
+    """
 
     line: int
     text: str

@@ -28,7 +28,7 @@ def run_status(call: Call) -> int:
 
 
 def _head(call: Call, library: Library) -> None:
-    index = call.places.index
+    index = call.places.database
     total = len(library.documents(list(library.config.collections.values())))
     pending, vectors = library.files.pending() if library.files else (0, 0)
     call.line(

@@ -18,7 +18,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 def segmented(text: str) -> str:
     """The text with each run of a script without spaces as overlapping pairs, and the run's last character.
 
-    部署前 becomes "部署 署前 前", so that FTS5 finds 部署 (a pair), 署前 (a pair), 部 and 前 (beginnings), and
+    部署前 becomes "部署 署前 前", so that FTS5 finds 部署 (a pair), 部 and 前 (beginnings), and
     the whole (neighbouring pairs).
     """
     return text if text.isascii() else _UNSPACED.sub(lambda run: _pairs(run.group(), last=True), text)

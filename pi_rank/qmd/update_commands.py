@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.call import Call
+from pi_rank.qmd.collection_commands import shown_pattern
 from pi_rank.qmd.config import MARKDOWN, MEMORY, Collection, Config
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.index import open_index, transaction, translated
@@ -28,9 +29,7 @@ def run_update(call: Call) -> int:
     call.line(f"Updating {len(collections)} collection(s)...\n")
     for number, each in enumerate(collections, 1):
         each = _redetected(call, each)
-        call.line(
-            f"[{number}/{len(collections)}] {each.name} ({each.pattern if each.kind == MARKDOWN else 'memory'})"
-        )
+        call.line(f"[{number}/{len(collections)}] {each.name} ({shown_pattern(each)})")
         index_collection(call, each)
     call.line("✓ All collections updated.")
     _embed_some(call, collections)
@@ -56,8 +55,8 @@ def run_embed(call: Call) -> int:
 
 def run_cleanup(call: Call) -> int:
     """Remove what no file needs any more, and compact the index."""
-    with translated(call.places.index):
-        connection = open_index(call.places.index)
+    with translated(call.places.database):
+        connection = open_index(call.places.database)
         if call.has("dry_run"):
             call.line("Dry run — no changes made.\n\nWould clear 0 cached API responses")
             call.line("No orphaned embeddings to remove\nWould compact FTS and vacuum the database")
@@ -71,7 +70,8 @@ def run_cleanup(call: Call) -> int:
             finally:
                 connection.close()
     call.line(
-        "✓ Cleared 0 cached API responses\nNo orphaned embeddings to remove\n✓ FTS compacted, database vacuumed"
+        "✓ Cleared 0 cached API responses\nNo orphaned embeddings to remove\n"
+        "✓ FTS compacted, database vacuumed"
     )
     return 0
 
@@ -84,7 +84,8 @@ def index_collection(call: Call, collection: Collection) -> None:
     what = "memory records" if collection.kind == MEMORY else collection.pattern
     call.line(f"Collection: {collection.path} ({what})\n")
     call.line(
-        f"Indexed: {counts.new} new, {counts.updated} updated, {counts.unchanged} unchanged, {counts.removed} removed\n"
+        f"Indexed: {counts.new} new, {counts.updated} updated, "
+        f"{counts.unchanged} unchanged, {counts.removed} removed\n"
     )
     for warning in counts.warnings:
         call.note(f"Warning: {warning}")
@@ -122,8 +123,8 @@ def _redetected(call: Call, collection: Collection) -> Collection:
 def _update_files(call: Call, collection: Collection) -> Counts:
     analyzer = FtsAnalyzer()
     try:
-        with translated(call.places.index):
-            connection = open_index(call.places.index, create=True)
+        with translated(call.places.database):
+            connection = open_index(call.places.database, create=True)
             assert connection is not None
             try:
                 return update(connection, collection, analyzer)

@@ -1,4 +1,4 @@
-"""What a long-lived process keeps between commands: the model, and the ranking core's indexes of every collection."""
+"""What a long-lived process keeps between commands: the model, and every collection in the ranking core."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Warm:
         """The core on one index.
 
         :param model: as for `MemoryEngine.open`; None ranks by words only.
-        :param patience: seconds to wait for a query's vector, which is left out where it is late; None: no limit.
+        :param patience: seconds to wait for a query's vector before it is left out; None: no limit.
         """
         warm = cls(places, model, patience)
         try:
@@ -113,7 +113,7 @@ class Warm:
     def _warm_files(self) -> WarmFiles:
         with self._lock:
             if self._files is None:
-                self._files = WarmFiles(self._places.index, self.analyzer, self._queries.model_id)
+                self._files = WarmFiles(self._places.database, self.analyzer, self._queries.model_id)
             return self._files
 
     def _memory(self, collection: Collection) -> WarmMemory:

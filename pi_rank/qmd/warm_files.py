@@ -1,4 +1,4 @@
-"""Markdown chunks in the ranking core: BM25 over chunks, vectors over passages, both kept up with the index file."""
+"""Markdown in the ranking core: BM25 over chunks, vectors over passages, kept up with the index file."""
 
 from __future__ import annotations
 

@@ -51,7 +51,10 @@ class WarmMemory:
         self._fresh()
 
     def lexical(self, text: str, k: int) -> Ranked:
-        """Records by BM25 over any of the words; where none has any, over the vocabulary's words like them."""
+        """Records by BM25 over any of the words.
+
+        Where none has any, over the vocabulary's words like them.
+        """
         snapshot = self._fresh()
         if snapshot is None:
             return Ranked("none", [])
