@@ -40,7 +40,7 @@ def asked(text: str) -> Asked:
 
 
 def find(library: Library, name: str) -> StoredDocument | None:
-    """The document called `name`: an address, a document id, a path in a collection or on disk, or its end."""
+    """The document called `name`: an address, a docid, a path in a collection or on disk, or a path's end."""
     documents = library.documents(list(library.config.collections.values()))
     for test in _tests(library, name):
         for document in documents:
