@@ -10,6 +10,7 @@ from pi_rank.qmd.config import DEFAULT_PATTERN, MARKDOWN, MEMORY, Collection, Co
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.index import open_index, transaction, translated
 from pi_rank.qmd.stores import kind_of
+from pi_rank.qmd.text import clean
 
 USAGE = "Usage: qmd collection <add|list|remove|rename|show|include|exclude>"
 CONTEXT_USAGE = "Usage: qmd context <add|list|rm>"
@@ -42,6 +43,8 @@ def _add(call: Call, words: list[str]) -> int:
     name = call.arguments.value("name") or path.name or "root"
     pattern = call.arguments.value("mask") or DEFAULT_PATTERN
     _check_name(name)
+    if str(path) != clean(str(path)):
+        raise QmdError(f"The path is not Unicode: {str(path)!a}\nRename the folder, or add it by a link.")
     with configuration.changing(call.places.config) as box:
         _refuse_known(box[0], name, str(path), pattern)
         if not path.is_dir():
@@ -61,7 +64,7 @@ def _add(call: Call, words: list[str]) -> int:
 
 
 def _check_name(name: str) -> None:
-    if not name.strip() or any(mark in name for mark in "/\0\n\r") or name != name.strip():
+    if not name.strip() or name != clean(name).strip() or any(mark in name for mark in "/\n\r"):
         raise QmdError(f"Not a name for a collection: {name!r}\nA name has no slash and no line break.")
 
 
@@ -113,7 +116,7 @@ def _remove(call: Call, words: list[str]) -> int:
         box[0] = box[0]._replace(
             collections={key: each for key, each in box[0].collections.items() if key != name}
         )
-    files, orphans = _forget(call, name)
+    files, orphans = forget_rows(call, name)
     call.line(f"✓ Removed collection '{name}'")
     if kind == MEMORY:
         call.line("  The memory itself, and its store, are left as they are")
@@ -124,7 +127,8 @@ def _remove(call: Call, words: list[str]) -> int:
     return 0
 
 
-def _forget(call: Call, name: str) -> tuple[int, int]:
+def forget_rows(call: Call, name: str) -> tuple[int, int]:
+    """Remove a collection's files from the index: (files, contents that no other file has)."""
     from pi_rank.qmd.indexing import forget_collection
 
     with translated(call.places.database):

@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
     words = sys.argv[1:] if argv is None else list(argv)
     try:
-        code = run(words, os.environ, os.getcwd(), sys.stdout.write, sys.stderr.write)  # noqa: PTH109
+        code = run(words, os.environ, _working_directory(), sys.stdout.write, sys.stderr.write)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -80,6 +80,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:  # removed under the caller; only relative paths are the worse for it
+        return os.sep
 
 
 def run(

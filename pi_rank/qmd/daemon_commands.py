@@ -58,12 +58,6 @@ def spawn(call: Call) -> None:
         )
 
 
-def wanted_on_demand(call: Call) -> bool:
-    """Whether the user asked for a daemon to be started by the first search that misses one."""
-    setting = call.environment.get("PI_RANK_QMD_DAEMON", "")
-    return setting == "auto" or (setting != "off" and configuration.load(call.places.config).daemon_on_demand)
-
-
 def _serve_words(call: Call) -> list[str]:
     words = ["serve-daemon", "--index", call.places.name]
     minutes = call.arguments.value("idle_minutes")

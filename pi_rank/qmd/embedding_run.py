@@ -74,7 +74,13 @@ def forget_vectors(call: Call, collections: list[Collection]) -> None:
     with _index(call) as connection:
         if connection is not None:
             with transaction(connection, write=True):
-                connection.execute("DELETE FROM vectors")
+                connection.execute(
+                    """DELETE FROM vectors WHERE text_hash IN (
+                        SELECT p.text_hash FROM passages AS p JOIN chunks AS c ON c.id = p.chunk_id
+                        JOIN files AS f ON f.id = c.file_id
+                        WHERE f.collection IN (SELECT value FROM json_each(?)))""",
+                    (json.dumps([each.name for each in collections if each.kind != MEMORY]),),
+                )
     for each in collections:
         store = store_path(each.path)
         if each.kind == MEMORY and store.is_file():

@@ -18,6 +18,7 @@ from pi_rank.ranking.analysis import FtsAnalyzer
 
 MAX_FILE_BYTES = 10 << 20  # a larger file is data, not notes; it is skipped and named
 BINARY_PROBE_BYTES = 8192
+ORPHAN_VECTORS = "WHERE text_hash NOT IN (SELECT text_hash FROM passages)"
 
 
 class Counts(NamedTuple):
@@ -209,16 +210,16 @@ def forget_collection(connection: sqlite3.Connection, name: str) -> tuple[int, i
     for file_id in ids:
         forget_file(connection, file_id)
     connection.execute("DELETE FROM updates WHERE collection = ?", (name,))
-    orphans = drop_orphans(connection)
+    orphans, _ = drop_orphans(connection)
     bump(connection)
     return len(ids), orphans
 
 
-def drop_orphans(connection: sqlite3.Connection) -> int:
-    """Remove contents and vectors of what is no longer in any file; the number of contents."""
-    removed = connection.execute("DELETE FROM contents WHERE hash NOT IN (SELECT hash FROM files)").rowcount
-    connection.execute("DELETE FROM vectors WHERE text_hash NOT IN (SELECT text_hash FROM passages)")
-    return removed
+def drop_orphans(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Remove what is no longer in any file: (contents, vectors)."""
+    contents = connection.execute("DELETE FROM contents WHERE hash NOT IN (SELECT hash FROM files)").rowcount
+    vectors = connection.execute(f"DELETE FROM vectors {ORPHAN_VECTORS}").rowcount
+    return contents, vectors
 
 
 def _is_under(path: str, unreadable: list[str]) -> bool:

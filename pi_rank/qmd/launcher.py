@@ -96,7 +96,11 @@ def from_daemon(argv: list[str]) -> int | None:
     if environment.get("PI_RANK_QMD_DAEMON") == "off":
         return None
     path = index_stem(environment, index_name(argv)) + ".sock"
-    reply = ask(path, request_bytes(argv, posix.getcwd(), environment))
+    try:
+        directory = posix.getcwd()
+    except OSError:  # removed: whatever the command makes of that, it does by itself
+        return None
+    reply = ask(path, request_bytes(argv, directory, environment))
     if reply is None:
         return None
     code, out, err = reply

@@ -18,6 +18,7 @@ from pi_rank.qmd.library import Library, opened_library
 from pi_rank.qmd.paths import Places
 from pi_rank.qmd.query_language import Document, Search, parse_lexical
 from pi_rank.qmd.snippet import JSON_CHARACTERS, extract, numbered
+from pi_rank.qmd.text import clean
 
 if TYPE_CHECKING:
     from pi_rank.qmd.warm import Warm
@@ -151,7 +152,7 @@ def _search(each: Any) -> Search:  # noqa: ANN401
     kind, text = (each.get("type"), each.get("query")) if isinstance(each, dict) else (None, None)
     if kind not in ("lex", "vec", "hyde") or not isinstance(text, str) or not text.strip():
         raise QmdError("each of 'searches' needs a type (lex, vec or hyde) and a query")
-    return Search(kind, text)
+    return Search(kind, clean(text))
 
 
 def _result(library: Library, found: Found, words: tuple[str, ...]) -> dict[str, Any] | None:
@@ -258,7 +259,7 @@ def _text(arguments: dict[str, Any], name: str) -> str:
     value = arguments.get(name)
     if not isinstance(value, str) or not value.strip():
         raise QmdError(f"'{name}' must be some text")
-    return value.replace("\0", " ")
+    return clean(value)
 
 
 def _limit(arguments: dict[str, Any], default: int) -> int:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable
 
+from pi_rank.qmd import config as configuration
 from pi_rank.qmd import search
 from pi_rank.qmd.arguments import MANY
 from pi_rank.qmd.call import Call
@@ -14,8 +15,10 @@ from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.formats import FORMATS, Row, as_results
 from pi_rank.qmd.found import Found
 from pi_rank.qmd.library import Library
+from pi_rank.qmd.locking import is_held
 from pi_rank.qmd.query_language import parse_document, parse_lexical
 from pi_rank.qmd.snippet import JSON_CHARACTERS, TEXT_CHARACTERS, extract, numbered
+from pi_rank.qmd.text import clean
 
 FEW, MORE = 5, 20  # results without -n: for a person, for a program
 ATTEMPTS = 3
@@ -26,7 +29,7 @@ _RANKINGS: dict[str, _Ranking] = {"search": search.search, "vsearch": search.vse
 
 def run(call: Call) -> int:
     """Search, and write the rows in the format asked for."""
-    text = readable(" ".join(call.words))
+    text = clean(" ".join(call.words))
     if not text.strip():
         raise QmdError(f"Usage: qmd {call.arguments.words[0]} [options] <query>")
     if call.has("wait") and call.warm is None:
@@ -34,7 +37,23 @@ def run(call: Call) -> int:
 
         with Warm.opened(call.places, "default") as warm:
             return _answer(call._replace(warm=warm), text)
-    return _answer(call, text)
+    code = _answer(call, text)
+    if call.warm is None:
+        _start_daemon_if_wanted(call)
+    return code
+
+
+def _start_daemon_if_wanted(call: Call) -> None:
+    """For the next search: this one has been answered."""
+    setting = call.environment.get("PI_RANK_QMD_DAEMON", "")
+    if setting == "off" or (
+        setting != "auto" and not configuration.load(call.places.config).daemon_on_demand
+    ):
+        return
+    if not is_held(call.places.daemon_lock):
+        from pi_rank.qmd.daemon_commands import spawn
+
+        spawn(call)
 
 
 def _answer(call: Call, text: str) -> int:
@@ -56,11 +75,6 @@ def _answer(call: Call, text: str) -> int:
 def _shown(call: Call, answer: search.Answer) -> list[Found]:
     least = call.arguments.min_score
     return [each for each in answer.found if round(each.score, 2) >= least]
-
-
-def readable(text: str) -> str:
-    """Arguments that are no UTF-8 arrive as lone surrogates, which no other program could read again."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\0", " ")
 
 
 def speaks_to_pi(call: Call, collections: list[Collection]) -> bool:

@@ -36,6 +36,11 @@ def _pairs(run: str, *, last: bool) -> str:
     return f" {' '.join(pairs)} "
 
 
+def clean(text: str) -> str:
+    """The text as SQLite and UTF-8 can hold it: no lone surrogates (bytes that were no UTF-8), no NUL."""
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace").replace("\0", " ")
+
+
 def count_unspaced(text: str) -> int:
     """How many characters of the text belong to scripts without spaces: each is about one token."""
     return 0 if text.isascii() else sum(len(run) for run in _UNSPACED.findall(text))

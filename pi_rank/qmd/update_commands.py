@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from pathlib import Path
 
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.call import Call
-from pi_rank.qmd.collection_commands import shown_pattern
+from pi_rank.qmd.collection_commands import forget_rows, shown_pattern
 from pi_rank.qmd.config import MARKDOWN, MEMORY, Collection, Config
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.index import open_index, transaction, translated
-from pi_rank.qmd.indexing import Counts, drop_orphans, update
+from pi_rank.qmd.indexing import ORPHAN_VECTORS, Counts, drop_orphans, update
 from pi_rank.qmd.stores import kind_of, store_path
 from pi_rank.ranking.analysis import FtsAnalyzer
 
@@ -55,25 +56,37 @@ def run_embed(call: Call) -> int:
 
 def run_cleanup(call: Call) -> int:
     """Remove what no file needs any more, and compact the index."""
+    dry = call.has("dry_run")
     with translated(call.places.database):
         connection = open_index(call.places.database)
-        if call.has("dry_run"):
-            call.line("Dry run — no changes made.\n\nWould clear 0 cached API responses")
-            call.line("No orphaned embeddings to remove\nWould compact FTS and vacuum the database")
-            return 0
-        if connection is not None:
-            try:
-                with transaction(connection, write=True):
-                    drop_orphans(connection)
-                    connection.execute("INSERT INTO words (words) VALUES ('optimize')")
-                connection.execute("VACUUM")
-            finally:
+        try:
+            orphans = 0 if connection is None else _clean(connection, dry)
+        finally:
+            if connection is not None:
                 connection.close()
-    call.line(
-        "✓ Cleared 0 cached API responses\nNo orphaned embeddings to remove\n"
-        "✓ FTS compacted, database vacuumed"
-    )
+    call.out("Dry run — no changes made.\n\nWould clear" if dry else "✓ Cleared")
+    call.line(" 0 cached API responses")
+    if orphans:
+        call.line(
+            f"Would remove {orphans} orphaned embeddings"
+            if dry
+            else f"✓ Removed {orphans} orphaned embeddings"
+        )
+    else:
+        call.line("No orphaned embeddings to remove")
+    call.line("Would compact FTS and vacuum the database" if dry else "✓ FTS compacted, database vacuumed")
     return 0
+
+
+def _clean(connection: sqlite3.Connection, dry: bool) -> int:
+    """The number of vectors that no file needs."""
+    if dry:
+        return int(connection.execute(f"SELECT count(*) FROM vectors {ORPHAN_VECTORS}").fetchone()[0])
+    with transaction(connection, write=True):
+        _, orphans = drop_orphans(connection)
+        connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+    connection.execute("VACUUM")
+    return orphans
 
 
 def index_collection(call: Call, collection: Collection) -> None:
@@ -116,6 +129,7 @@ def _redetected(call: Call, collection: Collection) -> Collection:
     with configuration.changing(call.places.config) as box:
         changed = box[0].collection(collection.name)._replace(kind=MEMORY)
         box[0] = box[0].with_collection(changed)
+    forget_rows(call, collection.name)
     call.note(f"{collection.name} is a PI memory root now: its records are indexed, one by one.")
     return changed
 

@@ -1,4 +1,4 @@
-"""A qmd command in a world of its own: home, configuration, cache and working directory below a test's folder."""
+"""A qmd command in a world of its own: home, configuration and cache below a test's folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pi_rank.qmd import command
 
 DOCUMENTS = {
     "alpha.md": "# Deploy checklist\n\nAlways run the full test suite before a deploy.\n\n## Rollback\n\n"
-    "If the error rate exceeds 2 percent, roll back with `make rollback`.\nNever deploy on Friday afternoon.\n",
+    "If the error rate exceeds 2 percent, roll back with `make rollback`.\n"
+    "Never deploy on Friday afternoon.\n",
     "mem_20260101_deploy.md": "# mem_20260101_deploy\n\n**Status**: active\n\n"
     "Never deploy on Friday; deploy Tuesday mornings instead.\n",
     "Budget & Revenue (Q4) [2024].md": "Revenue went up 12 percent, costs stayed flat.\n"

@@ -1,4 +1,4 @@
-"""PI's way of calling qmd, from Node: its argument lists, its deadline, its parser, against the installed shim."""
+"""PI's way of calling qmd, from Node: its argument lists, deadline and parser, against the shim."""
 
 from __future__ import annotations
 
@@ -26,13 +26,20 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="the shim is for POSIX systems"),
 ]
 RECORDS = [
-    {"id": "mem_deploy_day", "statement": "Never deploy on Friday; deploy Tuesday mornings instead.", "tags": ["release"]},
+    {
+        "id": "mem_deploy_day",
+        "statement": "Never deploy on Friday; deploy Tuesday mornings instead.",
+        "tags": ["release"],
+    },
     {"id": "mem_bun_tests", "statement": "Run bun test before every commit.", "tags": ["testing"]},
     {"id": "mem_python_style", "statement": "Prefer f-strings over percent formatting in Python."},
     {"id": "mem_gone", "statement": "Deploy on Friday with the old script."},
     {"id": "mem_old", "statement": "Deploy by FTP on Friday.", "status": "deprecated"},
 ]
-FILLER = [{"id": f"mem_filler_{n:04}", "statement": f"Note {n}: rotate the cache of worker {n % 7}."} for n in range(995)]
+FILLER = [
+    {"id": f"mem_filler_{n:04}", "statement": f"Note {n}: rotate the cache of worker {n % 7}."}
+    for n in range(995)
+]
 
 
 class Pi:
@@ -62,15 +69,23 @@ class Pi:
         """What the Node caller made of its input."""
         done = subprocess.run(
             [str(NODE), str(CALLER), str(deadline), str(repeat)],
-            input=json.dumps(document), env=self.environment, capture_output=True, text=True, check=True, timeout=280,
-        )  # fmt: skip
+            input=json.dumps(document),
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=280,
+        )
         return json.loads(done.stdout)
 
     def setup(self) -> None:
         """PI's set-up and first update, with its own deadlines."""
         calls = [
             ["collection", "add", str(self.root), "--name", C],
-            *(["context", "add", f"qmd://{C}/{part}", f"About {part}", "-c", C] for part in ("rendered", "daily", "sessions")),
+            *(
+                ["context", "add", f"qmd://{C}/{part}", f"About {part}", "-c", C]
+                for part in ("rendered", "daily", "sessions")
+            ),
         ]
         assert [row["code"] for row in self.node({"calls": calls}, 10_000)] == [0, 0, 0, 0]
         (again,) = self.node({"calls": calls[:1]}, 10_000)
@@ -106,7 +121,9 @@ def pi(tmp_path_factory):
 @contextmanager
 def busy_cores():
     """Every core at work for somebody else."""
-    workers = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 2)]
+    workers = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 2)
+    ]
     try:
         yield
     finally:
@@ -155,7 +172,13 @@ def test_a_write_is_found_after_the_update(pi):
     """Cold and warm: PI updates after each write, and searches at once."""
     file = pi.root / "memory" / "L2.playbooks.jsonl"
     before = file.read_text(encoding="utf-8")
-    record = {"id": "mem_zebra", "layer": "L2", "statement": "Zebras graze at noon.", "status": "active", "confidence": 0.9}
+    record = {
+        "id": "mem_zebra",
+        "layer": "L2",
+        "statement": "Zebras graze at noon.",
+        "status": "active",
+        "confidence": 0.9,
+    }
     with pi.daemon():
         file.write_text(before + json.dumps(record) + "\n", encoding="utf-8")
         pi.node({"calls": [["update", "-c", C]]}, 30_000)

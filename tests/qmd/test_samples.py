@@ -117,7 +117,9 @@ def test_context_commands(docs):
 def test_collection_list_and_show(docs):
     listed = re.sub(r"\d+s ago", "Ns ago", docs.ok("collection", "list"))
     assert listed == re.sub(r"\d+s ago", "Ns ago", sample("07")[1])
-    assert docs.ok("collection", "show", C) == sample("42")[1].replace("/home/user/docs", str(docs.home / "docs"))
+    assert docs.ok("collection", "show", C) == sample("42")[1].replace(
+        "/home/user/docs", str(docs.home / "docs")
+    )
 
 
 def test_update(docs):
@@ -138,7 +140,9 @@ def test_excluding_and_renaming(docs):
     assert renamed == sample("80")[1].replace("pi2", "k1")
     assert "qmd://pi3/k.md" in docs.ok("search", "--files", "deploy", "-c", "pi3")
     removed = docs.ok("collection", "remove", "pi3")
-    assert removed == sample("84")[1].replace("3 documents", "1 documents").replace("Cleaned up 3", "Cleaned up 1")
+    assert removed == sample("84")[1].replace("3 documents", "1 documents").replace(
+        "Cleaned up 3", "Cleaned up 1"
+    )
     assert docs.qmd("search", "--files", "deploy", "-c", "pi3").code == 1
 
 
@@ -183,7 +187,9 @@ def test_difference_leading_dashes_are_text(docs, name, argv, files):
 def test_difference_unknown_flags_are_named(docs):
     """3: qmd says nothing."""
     ran = docs.qmd("search", "--json", "--no-expand", "ruff")
-    assert without_scores(ran.out) == without_scores(sample("77")[1].replace("All notes", "Rendered long-term memory projections"))
+    assert without_scores(ran.out) == without_scores(
+        sample("77")[1].replace("All notes", "Rendered long-term memory projections")
+    )
     assert ran.err == "Unknown option left out: --no-expand\n"
 
 
