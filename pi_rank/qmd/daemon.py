@@ -20,8 +20,9 @@ from pi_rank.qmd import config as configuration
 from pi_rank.qmd.arguments import parse
 from pi_rank.qmd.call import Call
 from pi_rank.qmd.command import FAILED, dispatch
+from pi_rank.qmd.daemon_commands import require_socket
 from pi_rank.qmd.errors import QmdError
-from pi_rank.qmd.launcher import MAGIC, MAX_SOCKET_PATH, SERVED, TRY_ELSEWHERE, VARIABLES
+from pi_rank.qmd.launcher import MAGIC, SERVED, TRY_ELSEWHERE, VARIABLES
 from pi_rank.qmd.locking import Held, exclusive
 from pi_rank.qmd.paths import Places, places
 from pi_rank.qmd.warm import Warm
@@ -48,13 +49,7 @@ def run_serve(call: Call) -> int:
 
     :raises QmdError: another daemon serves this index, or there can be none here.
     """
-    path = call.places.socket
-    if not hasattr(socket, "AF_UNIX"):
-        raise QmdError("There are no Unix sockets on this system; commands work without a daemon.")
-    if len(os.fsencode(path)) > MAX_SOCKET_PATH:
-        raise QmdError(
-            f"The path of the socket is too long: {path}\nSet XDG_CACHE_HOME or INDEX_PATH to a shorter one."
-        )
+    require_socket(call)
     minutes = call.arguments.number("idle_minutes", IDLE_MINUTES)
     try:
         with exclusive(call.places.daemon_lock), Warm.opened(call.places, "default", VECTOR_SECONDS) as warm:
@@ -86,7 +81,7 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         with self._bound() as listener, ThreadPoolExecutor(THREADS, "qmd") as pool:
-            identity = self._places.socket.stat().st_ino
+            identity = _identity(self._places.socket)
             pool.submit(self._preload)
             try:
                 while self._should_go_on(identity):
@@ -115,14 +110,14 @@ class Daemon:
         listener.settimeout(LOOK_AROUND_SECONDS)
         return listener
 
-    def _should_go_on(self, identity: int) -> bool:
+    def _should_go_on(self, identity: tuple[int, int]) -> bool:
         idle = time.monotonic() - self._last > self._idle_seconds
         return not (self._stop.is_set() or idle or not self._is_ours(identity) or self._program.changed())
 
-    def _is_ours(self, identity: int) -> bool:
+    def _is_ours(self, identity: tuple[int, int]) -> bool:
         """Whether the socket's file is still the one that was made here."""
         with suppress(OSError):
-            return self._places.socket.stat().st_ino == identity
+            return _identity(self._places.socket) == identity
         return False
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
@@ -177,6 +172,12 @@ class Daemon:
         return same and bool(request.argv) and "--wait" not in request.argv
 
 
+def _identity(path: Path) -> tuple[int, int]:
+    """Tells one socket from the next at its path; a number of an inode alone is soon used again."""
+    status = path.stat()
+    return status.st_ino, status.st_ctime_ns
+
+
 def _received(line: socket.socket) -> bytes:
     data = b""
     while part := line.recv(1 << 16):
@@ -213,10 +214,11 @@ class Program:
 
     def __init__(self) -> None:
         self._written: dict[str, int] = {}
+        self._started = time.time_ns()
         self.changed()
 
     def changed(self) -> bool:
-        """Whether a file has been written since it was first seen here."""
+        """Whether a file was written after this began, or is another than when it was first seen here."""
         return any(self._is_new(file) for file in _loaded_files())
 
     def _is_new(self, file: str) -> bool:
@@ -224,7 +226,7 @@ class Program:
             written = Path(file).stat().st_mtime_ns
         except OSError:
             return True  # removed: the upgrade is under way
-        return self._written.setdefault(file, written) != written
+        return written > self._started or self._written.setdefault(file, written) != written
 
 
 def _loaded_files() -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -11,7 +12,7 @@ import time
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.call import Call
 from pi_rank.qmd.errors import QmdError
-from pi_rank.qmd.launcher import MAGIC, ask
+from pi_rank.qmd.launcher import MAGIC, MAX_SOCKET_PATH, ask
 from pi_rank.qmd.locking import holder, is_held
 
 START_SECONDS = 20.0
@@ -38,7 +39,21 @@ def run_daemon(call: Call) -> int:
     raise QmdError(f"Unknown daemon command: {action}\n{USAGE}")
 
 
-def spawn(call: Call) -> None:
+def require_socket(call: Call) -> None:
+    """Refuse where there can be no daemon.
+
+    :raises QmdError: it says why.
+    """
+    path = call.places.socket
+    if not hasattr(socket, "AF_UNIX"):
+        raise QmdError("There are no Unix sockets on this system; commands work without a daemon.")
+    if len(os.fsencode(path)) > MAX_SOCKET_PATH:
+        raise QmdError(
+            f"The path of the socket is too long: {path}\nSet XDG_CACHE_HOME or INDEX_PATH to a shorter one."
+        )
+
+
+def spawn(call: Call) -> subprocess.Popen[bytes]:
     """Start a daemon of its own session, and do not wait for it.
 
     Where one runs already, the new one ends at once.
@@ -47,7 +62,7 @@ def spawn(call: Call) -> None:
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = log.is_file() and log.stat().st_size > LOG_BYTES
     with log.open("wb" if fresh else "ab") as stream:
-        subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", BOOT, "\n".join(filter(None, sys.path)), *_serve_words(call)],
             stdin=subprocess.DEVNULL,
             stdout=stream,
@@ -65,17 +80,16 @@ def _serve_words(call: Call) -> list[str]:
 
 
 def _start(call: Call) -> int:
+    require_socket(call)
     _set_on_demand(call, call.has("on_demand"))
     if is_held(call.places.daemon_lock):
         call.line(f"Already running (PID {holder(call.places.daemon_lock)})")
         return 0
-    spawn(call)
+    child = spawn(call)
     deadline = time.monotonic() + START_SECONDS
     while ask(str(call.places.socket), MAGIC + b"ping") is None:
-        if time.monotonic() > deadline:
-            raise QmdError(
-                f"The daemon did not start within {START_SECONDS:.0f} seconds; see {call.places.log}"
-            )
+        if time.monotonic() > deadline or child.poll() is not None:
+            raise QmdError(f"The daemon did not start; see {call.places.log}")
         time.sleep(POLL_SECONDS)
     call.line(f"Started (PID {holder(call.places.daemon_lock)}), socket {call.places.socket}")
     if call.has("on_demand"):

@@ -60,13 +60,14 @@ def _write(folder: Path, path: Path) -> None:
     temporary = folder / f".qmd.{os.getpid()}.tmp"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(program(sys.executable), encoding="utf-8")
-        temporary.chmod(0o755)
-        temporary.replace(path)
+        try:
+            temporary.write_text(program(sys.executable), encoding="utf-8")
+            temporary.chmod(0o755)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise QmdError(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def program(python: str) -> str:
