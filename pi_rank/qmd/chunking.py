@@ -15,6 +15,8 @@ OVERLAP_TOKENS = CHUNK_TOKENS * 15 // 100
 LOOK_BACK_TOKENS = CHUNK_TOKENS // 3
 # What the shipped model reads of a text (256), less the title that goes before each passage.
 PASSAGE_TOKENS = 200
+# A heading begins a new passage, unless the one before it would say too little.
+LEAST_PASSAGE_TOKENS = 50
 CHARACTERS_PER_TOKEN = 4  # of English in WordPiece and BPE vocabularies
 
 _HEADING = re.compile(r" {0,3}(#{1,6})\s")
@@ -67,7 +69,8 @@ def passages(text: str) -> list[Span]:
     start = at = tokens = 0
     for piece in _pieces(text):
         size = token_count(piece)
-        if tokens and tokens + size > PASSAGE_TOKENS:
+        full = tokens + size > PASSAGE_TOKENS
+        if tokens and (full or (tokens >= LEAST_PASSAGE_TOKENS and _HEADING.match(piece))):
             spans.append(Span(start, at))
             start, tokens = at, 0
         at += len(piece)

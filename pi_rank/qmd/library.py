@@ -88,6 +88,12 @@ class Library:
         known = [ranked for ranked in lists if ranked is not None]
         return merged(known, k) if known else None
 
+    def hybrid(self, text: str, collections: list[Collection], k: int) -> Ranked | None:
+        """The best k records of one memory collection in the engine's own order; None for anything else."""
+        if self.warm is None or len(collections) != 1 or collections[0].kind == MARKDOWN:
+            return None
+        return self.warm.memory_hybrid(collections[0], text, k)
+
     def body(self, found: Found) -> str:
         """The whole text of a document that was found; empty where it has gone since."""
         return found.body or (self.files.body(found.hash) if self.files else "")

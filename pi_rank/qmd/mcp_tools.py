@@ -16,7 +16,7 @@ from pi_rank.qmd.formats import rounded
 from pi_rank.qmd.found import Found, StoredDocument
 from pi_rank.qmd.library import Library, opened_library
 from pi_rank.qmd.paths import Places
-from pi_rank.qmd.query_language import Document, Search, parse_lexical
+from pi_rank.qmd.query_language import Document, Search, telling_words
 from pi_rank.qmd.snippet import JSON_CHARACTERS, extract, numbered
 from pi_rank.qmd.text import clean
 
@@ -140,8 +140,8 @@ def _query(library: Library, arguments: dict[str, Any]) -> ToolAnswer:
         searches = (Search(search.LEX, shown),)
         answer = search.query(library, shown, collections, limit)
     least = _number(arguments, "minScore", 0)
-    words = tuple(word for each in searches for word in parse_lexical(each.query).words)
-    words += parse_lexical(str(arguments.get("intent") or "")).words
+    texts = [*(each.query for each in searches), str(arguments.get("intent") or "")]
+    words = tuple(word for text in texts for word in telling_words(text))
     rows = [row for found in answer.found if found.score >= least and (row := _result(library, found, words))]
     lines = [f"{row['docid']} {round(row['score'] * 100)}% {row['file']} - {row['title']}" for row in rows]
     text = f'Found {len(rows)} results for "{shown}":\n\n' + "\n".join(lines)

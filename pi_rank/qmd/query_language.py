@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.text import segmented_query
+from pi_rank.words import FUNCTION_WORDS
 
 MAX_TERMS = 64  # of one query: a prompt of 100 KB is a question with something pasted into it
+_PUNCTUATION = "?!.,:;()[]{}<>'\"`"
 _PIECE = re.compile(r'(-?)"([^"]*)"|(\S+)')
 _TYPED_LINE = re.compile(r"\s*(lex|vec|hyde|intent|expand)\s*:\s*(.*)$", re.IGNORECASE)
 
@@ -59,6 +61,15 @@ def parse_lexical(text: str) -> Lexical:
         wanted, excluded = [expression for expression, _ in plain], []
         words = [term for _, term in plain]
     return Lexical(_distinct(wanted), _distinct(excluded), _distinct(words))
+
+
+def telling_words(text: str) -> tuple[str, ...]:
+    """The words by which a reader sees that a line answers the query: no exclusions, no function words."""
+    document = parse_document(text)
+    lines = [each.query for each in document.searches] if document else [text]
+    words = [word.strip(_PUNCTUATION) for line in lines for word in parse_lexical(line).words]
+    telling = [word for word in words if word and word.lower() not in FUNCTION_WORDS]
+    return tuple(telling or words)
 
 
 def natural_language(text: str) -> bool:

@@ -12,6 +12,7 @@ from pi_rank.qmd.query_language import Document, Search, parse_document
 
 DEPTH = 100  # documents that each source hands to the fusion
 LEX, VEC, HYDE = "lex", "vec", "hyde"
+_SOURCE_NAMES = {"semantic": "vec", "hybrid": "fts+vec"}
 # Weight of the first search of a structured query, which the caller is told to put their best one in.
 FIRST_WEIGHT, OTHER_WEIGHT = 2.0, 1.0
 
@@ -25,10 +26,7 @@ class Source(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Documents best first; `mode`: how they were ranked.
-
-    `shares`: for each document its part of each source.
-    """
+    """Documents best first, how they were ranked, and the rankings that they come from."""
 
     mode: str
     found: list[Found]
@@ -59,6 +57,9 @@ def query(library: Library, text: str, collections: list[Collection], k: int) ->
     document = parse_document(text)
     if document is not None:
         return structured(library, document, collections, k)
+    ranked = library.hybrid(text, collections, k)
+    if ranked is not None:
+        return Answer(ranked.mode, ranked.found, [Source(Search(LEX, text), 1.0, ranked)])
     words = library.lexical(text, collections, max(k, DEPTH), sentence=True)
     meaning = library.semantic(text, collections, max(k, DEPTH))
     if meaning is None or not meaning.found:
@@ -120,7 +121,7 @@ def explain(answer: Answer, found: Found) -> dict[str, Any]:
             rank = uris.index(found.uri)
             parts.append(
                 {
-                    "source": "vec" if source.ranked.mode == "semantic" else "fts",
+                    "source": _SOURCE_NAMES.get(source.ranked.mode, "fts"),
                     "queryType": source.search.type,
                     "query": source.search.query,
                     "mode": source.ranked.mode,

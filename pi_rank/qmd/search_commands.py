@@ -16,7 +16,7 @@ from pi_rank.qmd.formats import FORMATS, Row, as_results
 from pi_rank.qmd.found import Found
 from pi_rank.qmd.library import Library
 from pi_rank.qmd.locking import is_held
-from pi_rank.qmd.query_language import parse_document, parse_lexical
+from pi_rank.qmd.query_language import telling_words
 from pi_rank.qmd.snippet import JSON_CHARACTERS, TEXT_CHARACTERS, extract, numbered
 from pi_rank.qmd.text import clean
 
@@ -111,7 +111,7 @@ def _row(
     if not body:
         return None
     limit = JSON_CHARACTERS if format_ == "json" else TEXT_CHARACTERS
-    snippet = extract(body, query_words(text), limit, found.span)
+    snippet = extract(body, telling_words(text), limit, found.span)
     shown = body if call.has("full") else snippet.text
     if call.has("line_numbers"):
         shown = numbered(shown)
@@ -128,13 +128,6 @@ def _row(
         explain=search.explain(answer, found) if call.has("explain") else None,
         extra={} if found.record_id is None else {"path": found.path, "id": found.record_id},
     )
-
-
-def query_words(text: str) -> tuple[str, ...]:
-    """The words to look for in a document that a query has found."""
-    document = parse_document(text)
-    lines = [each.query for each in document.searches] if document else [text]
-    return tuple(word for line in lines for word in parse_lexical(line).words)
 
 
 def _full_path(call: Call, library: Library, found: Found) -> str:

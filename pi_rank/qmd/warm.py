@@ -100,6 +100,11 @@ class Warm:
         """Records near to the query's vector; None where nothing is embedded."""
         return None if vector is None else self._memory(collection).semantic(vector, k)
 
+    def memory_hybrid(self, collection: Collection, text: str, k: int) -> Ranked | None:
+        """Records by words and meaning together; None where only one of them finds any."""
+        vector = self.query_vector(text)
+        return None if vector is None else self._memory(collection).hybrid(text, vector, k)
+
     def engine(self, root: Path) -> MemoryEngine:
         """The engine on a memory root, in step with its files."""
         with self._lock:

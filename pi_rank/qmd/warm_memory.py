@@ -13,6 +13,8 @@ from pi_rank.errors import StoreError
 from pi_rank.qmd.found import Found, Ranked
 from pi_rank.qmd.fts import bound
 from pi_rank.qmd.memory_shelf import found_record
+from pi_rank.ranking.blend import LEXICAL
+from pi_rank.ranking.hybrid import rank
 from pi_rank.ranking.terms import matching_terms
 from pi_rank.snapshot import Snapshot, load_snapshot, refresh_snapshot
 from pi_rank.store import MemoryStore
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 
     from pi_rank.ranking.analysis import FtsAnalyzer
     from pi_rank.ranking.lexical import LexicalIndex
+
+# What the engine's order gives to the query's own text: cosine 1, half of which is taken away and given
+# back, and every word.
+HIGHEST_BLEND = 1.0 + LEXICAL
 
 
 class WarmMemory:
@@ -73,6 +79,18 @@ class WarmMemory:
         )
         pairs = zip(hits.rows.tolist(), hits.scores.tolist(), strict=True)
         return Ranked("semantic", [self._found(snapshot, row, max(0.0, score)) for row, score in pairs])
+
+    def hybrid(self, text: str, vector: npt.NDArray[np.float32], k: int) -> Ranked | None:
+        """Records in the engine's own order of words and meaning; None where only one of them finds any."""
+        snapshot = self._fresh()
+        if snapshot is None:
+            return None
+        ranking = rank(snapshot, self._analyzer, text, vector, snapshot.active.view(np.uint8), depth=k)
+        if ranking.mode != "hybrid":
+            return None
+        pairs = zip(ranking.rows[:k].tolist(), ranking.scores[:k].tolist(), strict=True)
+        shares = [(row, max(0.0, min(1.0, score / HIGHEST_BLEND))) for row, score in pairs]
+        return Ranked("hybrid", [self._found(snapshot, row, share) for row, share in shares])
 
     def _scored(self, snapshot: Snapshot, terms: tuple[str, ...], k: int) -> list[Found]:
         eligible = snapshot.active.view(np.uint8)
