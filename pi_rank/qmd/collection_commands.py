@@ -9,7 +9,7 @@ from pi_rank.qmd.call import Call
 from pi_rank.qmd.config import DEFAULT_PATTERN, MARKDOWN, MEMORY, Collection, Config
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.index import open_index, transaction, translated
-from pi_rank.qmd.stores import kind_of
+from pi_rank.qmd.stores import kind_of, store_path
 from pi_rank.qmd.text import clean
 
 USAGE = "Usage: qmd collection <add|list|remove|rename|show|include|exclude>"
@@ -52,7 +52,9 @@ def _add(call: Call, words: list[str]) -> int:
                 f"Collection path does not exist.\n  Received: {given}\n  Resolved: {path}\n"
                 "Provide an existing directory and run 'qmd collection add <path>' again."
             )
-        collection = Collection(name, str(path), pattern, kind_of(path))
+        kind = kind_of(path)
+        store = str(store_path(str(path))) if kind == MEMORY else ""
+        collection = Collection(name, str(path), pattern, kind, store=store)
         box[0] = box[0].with_collection(collection)
     call.line(f"Creating collection '{name}'...")
     from pi_rank.qmd.update_commands import index_collection, tell_pending

@@ -18,7 +18,11 @@ LOCK_SECONDS = 5.0
 
 
 class Collection(NamedTuple):
-    """A folder under a name. `kind`: Markdown files, or PI's memory. `contexts`: text by path prefix."""
+    """A folder under a name.
+
+    `kind`: Markdown files, or PI's memory. `contexts`: text by path prefix. `store`: the file that holds a
+    memory collection's records, by which a search need not load what knows where stores are.
+    """
 
     name: str
     path: str
@@ -26,6 +30,7 @@ class Collection(NamedTuple):
     kind: str = MARKDOWN
     included: bool = True
     contexts: dict[str, str] = {}  # noqa: RUF012  (never changed in place)
+    store: str = ""
 
     @property
     def uri(self) -> str:
@@ -148,6 +153,12 @@ def _decoded(document: dict[str, Any]) -> Config:
 
 
 def _check(collection: Collection) -> None:
-    texts = (collection.path, collection.pattern, *collection.contexts, *collection.contexts.values())
+    texts = (
+        collection.path,
+        collection.pattern,
+        collection.store,
+        *collection.contexts,
+        *collection.contexts.values(),
+    )
     if not all(isinstance(text, str) for text in texts) or collection.kind not in (MARKDOWN, MEMORY):
         raise TypeError(f"collection {collection.name!r} has a value of the wrong kind")

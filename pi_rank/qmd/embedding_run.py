@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pi_rank.errors import ModelError
@@ -16,7 +17,6 @@ from pi_rank.qmd.config import MEMORY, Collection
 from pi_rank.qmd.index import bump, open_index, transaction, translated
 from pi_rank.qmd.indexing import passage_text
 from pi_rank.qmd.locking import Held, exclusive
-from pi_rank.qmd.stores import store_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,7 +82,7 @@ def forget_vectors(call: Call, collections: list[Collection]) -> None:
                     (json.dumps([each.name for each in collections if each.kind != MEMORY]),),
                 )
     for each in collections:
-        store = store_path(each.path)
+        store = Path(each.store)
         if each.kind == MEMORY and store.is_file():
             with MemoryStore.open(store) as opened:
                 opened.drop_vectors(_model_id())
@@ -132,7 +132,7 @@ def _targets(call: Call, collections: list[Collection]) -> Iterator[list[_Target
             if connection is not None:
                 targets.append(_Files(connection, [each.name for each in collections if each.kind != MEMORY]))
             for each in collections:
-                path = store_path(each.path)
+                path = Path(each.store)
                 if each.kind == MEMORY and path.is_file():
                     stores.append(MemoryStore.open(path))
                     targets.append(_Records(stores[-1]))

@@ -17,8 +17,7 @@ MAX_SOCKET_PATH = 100  # bytes; the kernel's limit is 108, or 104 on macOS
 SERVED = ("search", "vsearch", "query", "get", "multi-get", "ls", "status")
 # What of the environment decides where index and configuration are, and how an answer looks.
 VARIABLES = (
-    "HOME", "QMD_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "INDEX_PATH",
-    "PI_RANK_CACHE_DIR", "PI_RANK_QMD_MODE",
+    "HOME", "QMD_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "INDEX_PATH", "PI_RANK_QMD_MODE",
 )  # fmt: skip
 
 

@@ -15,7 +15,6 @@ from pi_rank.qmd.found import Found, Ranked, StoredDocument, merged
 from pi_rank.qmd.index import open_index, transaction, translated
 from pi_rank.qmd.memory_shelf import MemoryShelf, needs_core, opened
 from pi_rank.qmd.paths import Places
-from pi_rank.qmd.stores import store_path
 from pi_rank.ranking.analysis import FtsAnalyzer
 
 if TYPE_CHECKING:
@@ -49,8 +48,7 @@ class Library:
     def memory(self, collection: Collection) -> MemoryShelf | None:
         """The records of a memory collection; None where they have not been read yet."""
         if collection.name not in self._memories:
-            store = store_path(collection.path)
-            shelf = self._stack.enter_context(opened(collection.name, store, self.analyzer))
+            shelf = self._stack.enter_context(opened(collection.name, Path(collection.store), self.analyzer))
             self._memories[collection.name] = shelf
         return self._memories[collection.name]
 

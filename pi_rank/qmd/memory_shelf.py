@@ -7,7 +7,6 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -81,10 +80,9 @@ def needs_core(text: str) -> bool:
 
 def found_record(collection: str, fields: dict[str, Any], score: float) -> Found:
     """A record of a ranking, from its decoded payload."""
-    document = _document(collection, fields)
-    return Found(
-        collection, document.path, document.title, document.hash, score, None, fields["id"], document.body
-    )
+    body = record_body(fields)
+    path, record_id = record_path(fields["id"]), fields["id"]
+    return Found(collection, path, record_id, _hash(body), score, None, record_id, body)
 
 
 def record_path(record_id: str) -> str:
@@ -114,14 +112,18 @@ def opened(collection: str, store: Path, analyzer: Callable[[], FtsAnalyzer]) ->
 
 def _document(collection: str, fields: dict[str, Any]) -> StoredDocument:
     body = record_body(fields)
-    data = body.encode("utf-8", "surrogatepass")
-    digest = hashlib.sha256(data).hexdigest()
-    return StoredDocument(
-        collection, record_path(fields["id"]), fields["id"], digest, len(data), _modified(fields), body
-    )
+    size = len(body.encode("utf-8", "surrogatepass"))
+    path, record_id = record_path(fields["id"]), fields["id"]
+    return StoredDocument(collection, path, record_id, _hash(body), size, _modified(fields), body)
+
+
+def _hash(body: str) -> str:
+    return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _modified(fields: dict[str, Any]) -> float:
+    from datetime import datetime, timezone  # 3 ms that no search needs
+
     try:
         moment = datetime.fromisoformat(str(fields.get("updated_at")).replace("Z", "+00:00"))
     except ValueError:

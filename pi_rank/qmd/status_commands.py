@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from pi_rank.qmd.call import Call
 from pi_rank.qmd.collection_commands import shown_pattern
@@ -65,9 +66,7 @@ def counted(library: Library, collection: Collection) -> tuple[int, float | None
     documents = len(library.documents([collection]))
     if collection.kind == MARKDOWN:
         return documents, library.files.updated().get(collection.name) if library.files else None
-    from pi_rank.qmd.stores import store_path
-
-    store = store_path(collection.path)
+    store = Path(collection.store)
     return documents, store.stat().st_mtime if store.is_file() else None
 
 

@@ -118,20 +118,22 @@ def _asked_for(call: Call, config: Config) -> list[Collection]:
 
 
 def _redetected(call: Call, collection: Collection) -> Collection:
-    """The collection, as memory where its folder has become a memory root since it was added.
-
-    PI adds its root before the first record is written.
-    """
-    if collection.kind == MEMORY or collection.pattern != configuration.DEFAULT_PATTERN:
+    """The collection as its folder is now: PI adds its root before the first record is written."""
+    is_memory = collection.kind == MEMORY
+    if not is_memory and (
+        collection.pattern != configuration.DEFAULT_PATTERN or kind_of(Path(collection.path)) == MARKDOWN
+    ):
         return collection
-    if kind_of(Path(collection.path)) == MARKDOWN:
+    now = collection._replace(kind=MEMORY, store=str(store_path(collection.path)))
+    if now == collection:
         return collection
     with configuration.changing(call.places.config) as box:
-        changed = box[0].collection(collection.name)._replace(kind=MEMORY)
-        box[0] = box[0].with_collection(changed)
-    forget_rows(call, collection.name)
-    call.note(f"{collection.name} is a PI memory root now: its records are indexed, one by one.")
-    return changed
+        now = box[0].collection(collection.name)._replace(kind=MEMORY, store=now.store)
+        box[0] = box[0].with_collection(now)
+    if not is_memory:
+        forget_rows(call, collection.name)
+        call.note(f"{collection.name} is a PI memory root now: its records are indexed, one by one.")
+    return now
 
 
 def _update_files(call: Call, collection: Collection) -> Counts:
@@ -154,7 +156,7 @@ def _update_memory(call: Call, collection: Collection) -> Counts:
 
     analyzer = FtsAnalyzer()
     try:
-        with MemoryStore.open(store_path(collection.path)) as store:
+        with MemoryStore.open(collection.store) as store:
             report = store.sync_root(MemoryRoot(collection.path), analyzer)
     finally:
         analyzer.close()

@@ -16,7 +16,6 @@ from pi_rank.engine import MemoryEngine
 from pi_rank.qmd.config import MEMORY, Collection
 from pi_rank.qmd.found import Ranked
 from pi_rank.qmd.paths import Places
-from pi_rank.qmd.stores import store_path
 from pi_rank.qmd.warm_files import WarmFiles
 from pi_rank.qmd.warm_memory import WarmMemory
 from pi_rank.ranking.analysis import FtsAnalyzer
@@ -122,7 +121,7 @@ class Warm:
             return self._files
 
     def _memory(self, collection: Collection) -> WarmMemory:
-        store = str(store_path(collection.path))
+        store = collection.store
         with self._lock:
             known = self._memories.get(store)
             if known is None:

@@ -95,7 +95,6 @@ def test_what_it_leaves_to_the_caller(home):
         assert ask(home, "search", "--wait", "x") is None
         assert ask(home, "search", "--index", "other", "x") is None
         assert ask(home, "search", "x", XDG_CONFIG_HOME="/elsewhere") is None
-        assert ask(home, "search", "x", PI_RANK_CACHE_DIR="/elsewhere") is None
         path = str(places(home.environment).socket)
         assert launcher.ask(path, b"pi-rank-qmd 0\nping") is None
         assert launcher.ask(path, b"") is None
