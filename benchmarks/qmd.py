@@ -23,7 +23,11 @@ from benchmarks.tables import table
 from pi_rank.qmd import shim
 
 SEED = 20260630
-WORDS = ["deploy", "rollback", "cache", "worker", "database", "schema", "review", "invoice", "remote", "token", "index", "branch", "release", "migrate", "monitor", "pipeline", "session", "cluster", "queue", "vector", "customer", "validate", "render", "rotate", "archive", "stale", "fresh", "typed"]
+WORDS = (
+    "deploy", "rollback", "cache", "worker", "database", "schema", "review", "invoice", "remote", "token",
+    "index", "branch", "release", "migrate", "monitor", "pipeline", "session", "cluster", "queue", "vector",
+    "customer", "validate", "render", "rotate", "archive", "stale", "fresh", "typed",
+)  # fmt: skip
 QUERY = "how do I deploy the stale database to the remote cluster"
 COLD_MS, WARM_MS, PI_MS = 150.0, 60.0, 800.0  # what contracts with callers ask of a whole process
 EPILOG = """\

@@ -22,9 +22,12 @@ def run_collection(call: Call) -> int:
         "add": _add, "list": _list, "remove": _remove, "rm": _remove, "rename": _rename, "mv": _rename,
         "show": _show, "info": _show, "include": _include, "exclude": _exclude,
     }  # fmt: skip
-    action = call.words[0] if call.words else "list"
+    if not call.words:
+        call.line(USAGE)
+        return 0
+    action = call.words[0]
     if action not in commands:
-        raise QmdError(f"Unknown collection command: {action}\n{USAGE}")
+        raise QmdError(f"Unknown subcommand: {action}\n{USAGE}")
     return commands[action](call, call.words[1:])
 
 
@@ -33,7 +36,7 @@ def run_context(call: Call) -> int:
     commands = {"add": _add_context, "list": _list_contexts, "rm": _remove_context, "remove": _remove_context}
     action = call.words[0] if call.words else "list"
     if action not in commands:
-        raise QmdError(f"Unknown context command: {action}\n{CONTEXT_USAGE}")
+        raise QmdError(f"Unknown subcommand: {action}\n{CONTEXT_USAGE}")
     return commands[action](call, call.words[1:])
 
 
@@ -146,7 +149,10 @@ def forget_rows(call: Call, name: str) -> tuple[int, int]:
 
 def _rename(call: Call, words: list[str]) -> int:
     if len(words) < 2:
-        raise QmdError("Usage: qmd collection rename <old> <new>")
+        raise QmdError(
+            "Usage: qmd collection rename <old-name> <new-name>\n"
+            "  Use 'qmd collection list' to see available collections"
+        )
     old, new = words[0], words[1]
     _check_name(new)
     with configuration.changing(call.places.config) as box:
@@ -224,7 +230,7 @@ def _list_contexts(call: Call, words: list[str]) -> int:
         return 0
     call.line("\nConfigured Contexts\n")
     if config.global_context:
-        call.line(f"*\n  / (global)\n    {config.global_context}")
+        call.line(f"*\n  /\n    {config.global_context}")
     for each in with_some:
         call.line(each.name)
         for prefix, text in sorted(each.contexts.items()):

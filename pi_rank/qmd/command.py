@@ -21,7 +21,7 @@ COMMANDS = {
     "vsearch": "search_commands:run",
     "query": "search_commands:run",
     "get": "get_commands:run_get",
-    "multi-get": "get_commands:run_multi_get",
+    "multi-get": "multi_get:run",
     "ls": "get_commands:run_ls",
     "status": "status_commands:run_status",
     "collection": "collection_commands:run_collection",

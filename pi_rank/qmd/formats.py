@@ -57,7 +57,7 @@ def as_files(rows: Sequence[Row]) -> str:
     """One line for each result: document id, score, file, and its context in quotes."""
     lines = []
     for row in rows:
-        context = f',"{_doubled(row.context)}"' if row.context else ""
+        context = f',"{doubled(row.context)}"' if row.context else ""
         lines.append(f"{row.docid or ''},{row.score:.2f},{row.file}{context}\n")
     return "".join(lines)
 
@@ -111,10 +111,11 @@ def _text(row: Row) -> str:
 
 
 def _csv_cell(text: str) -> str:
-    return f'"{_doubled(text)}"' if any(mark in text for mark in ',"\n\r') else text
+    return f'"{doubled(text)}"' if any(mark in text for mark in ',"\n\r') else text
 
 
-def _doubled(text: str | None) -> str:
+def doubled(text: str | None) -> str:
+    """The text with its quotes doubled, as CSV writes them."""
     return (text or "").replace('"', '""')
 
 
