@@ -25,7 +25,7 @@ COMMANDS = {
     "ls": "get_commands:run_ls",
     "status": "status_commands:run_status",
     "collection": "collection_commands:run_collection",
-    "context": "collection_commands:run_context",
+    "context": "context_commands:run",
     "update": "update_commands:run_update",
     "embed": "update_commands:run_embed",
     "cleanup": "update_commands:run_cleanup",

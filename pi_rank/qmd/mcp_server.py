@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pi_rank import __version__
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.mcp_schemas import TOOLS
-from pi_rank.qmd.mcp_tools import Resource, ToolAnswer, Tools
+from pi_rank.qmd.mcp_tools import Tools
+from pi_rank.qmd.mcp_values import Resource, ToolAnswer
 
 try:
     import anyio.to_thread

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from pi_rank.errors import PiRankError
 from pi_rank.qmd import documents, search
-from pi_rank.qmd.config import MEMORY, Collection
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.formats import rounded
 from pi_rank.qmd.found import Found, StoredDocument
 from pi_rank.qmd.library import Library, opened_library
+from pi_rank.qmd.mcp_memory import explain, recall
+from pi_rank.qmd.mcp_values import Resource, ToolAnswer, limit_of, number_of, text_of
 from pi_rank.qmd.paths import Places
 from pi_rank.qmd.query_language import Document, Search, telling_words
 from pi_rank.qmd.snippet import JSON_CHARACTERS, extract, numbered
@@ -22,26 +22,6 @@ from pi_rank.qmd.text import clean
 
 if TYPE_CHECKING:
     from pi_rank.qmd.warm import Warm
-
-MAX_LIMIT = 1000
-
-
-class Resource(NamedTuple):
-    """A document that goes with an answer."""
-
-    uri: str
-    name: str
-    title: str
-    text: str
-
-
-class ToolAnswer(NamedTuple):
-    """`text` for a reader, `structured` for a program, documents as resources; or an error in `text`."""
-
-    text: str = ""
-    structured: dict[str, Any] | None = None
-    resources: tuple[Resource, ...] = ()
-    is_error: bool = False
 
 
 class Tools:
@@ -55,8 +35,8 @@ class Tools:
             "get": _get,
             "multi_get": _multi_get,
             "status": _status,
-            "recall": self._recall,
-            "explain": self._explain,
+            "recall": partial(recall, warm),
+            "explain": partial(explain, warm),
         }
 
     def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
@@ -93,35 +73,6 @@ class Tools:
             "`recall` and `explain` for the user's own memory records."
         )
 
-    def _recall(self, library: Library, arguments: dict[str, Any]) -> ToolAnswer:
-        from pi_rank.context import resolve_context
-        from pi_rank.results import hit_to_dict
-
-        query = _text(arguments, "query")
-        where = arguments.get("workingDirectory")
-        context = resolve_context(query, str(where)) if where else None
-        mode: Any = arguments.get("mode", "hybrid")
-        engine = self._warm.engine(_memory_root(library, arguments))
-        hits = engine.search(query, k=_limit(arguments, 10), mode=mode, context=context)
-        lines = [f"{hit.id} [{hit.layer}, conf {hit.confidence:.2f}] {hit.record.statement}" for hit in hits]
-        return ToolAnswer(
-            "\n".join(lines) or "No record matches.", {"results": [hit_to_dict(hit) for hit in hits]}
-        )
-
-    def _explain(self, library: Library, arguments: dict[str, Any]) -> ToolAnswer:
-        from pi_rank.context import resolve_context
-
-        prompt = _text(arguments, "prompt")
-        where = arguments.get("workingDirectory")
-        engine = self._warm.engine(_memory_root(library, arguments))
-        turn = engine.build_retrieval_context(resolve_context(prompt, str(where) if where else None))
-        left_out = [
-            f"left out by {trace.processor}: {record_id} ({reason})"
-            for trace in turn.traces
-            for record_id, reason in trace.exclusion_reasons.items()
-        ]
-        return ToolAnswer("\n".join([turn.markdown, *left_out]), turn.to_dict())
-
 
 def _query(library: Library, arguments: dict[str, Any]) -> ToolAnswer:
     question, asked = arguments.get("query"), arguments.get("searches")
@@ -130,16 +81,16 @@ def _query(library: Library, arguments: dict[str, Any]) -> ToolAnswer:
     if question and asked:
         raise QmdError("'query' and 'searches' are mutually exclusive; provide only one")
     collections = library.config.searched([str(name) for name in arguments.get("collections") or []])
-    limit = _limit(arguments, 10)
+    limit = limit_of(arguments, 10)
     if asked:
         searches = tuple(_search(each) for each in asked)
         answer = search.structured(library, Document(searches, None), collections, limit)
         shown = searches[0].query
     else:
-        shown = _text(arguments, "query")
+        shown = text_of(arguments, "query")
         searches = (Search(search.LEX, shown),)
         answer = search.query(library, shown, collections, limit)
-    least = _number(arguments, "minScore", 0)
+    least = number_of(arguments, "minScore", 0)
     texts = [*(each.query for each in searches), str(arguments.get("intent") or "")]
     words = tuple(word for text in texts for word in telling_words(text))
     rows = [row for found in answer.found if found.score >= least and (row := _result(library, found, words))]
@@ -172,7 +123,7 @@ def _result(library: Library, found: Found, words: tuple[str, ...]) -> dict[str,
 
 
 def _get(library: Library, arguments: dict[str, Any]) -> ToolAnswer:
-    text = _text(arguments, "file")
+    text = text_of(arguments, "file")
     name, start, count = documents.asked(text)
     document = documents.find(library, text) or documents.find(library, name)
     if document is None:
@@ -183,8 +134,8 @@ def _get(library: Library, arguments: dict[str, Any]) -> ToolAnswer:
             else ""
         )
         return ToolAnswer(f"Document not found: {name}{hint}", is_error=True)
-    start = max(1, int(_number(arguments, "fromLine", start)))
-    most = _number(arguments, "maxLines", -1 if count is None else count)
+    start = max(1, int(number_of(arguments, "fromLine", start)))
+    most = number_of(arguments, "maxLines", -1 if count is None else count)
     shown = "\n".join(documents.lines_of(library.text_of(document), start, None if most < 0 else int(most)))
     shown = numbered(shown, start) if arguments.get("lineNumbers", True) else shown
     context = library.config.context(document.collection, document.path)
@@ -194,12 +145,12 @@ def _get(library: Library, arguments: dict[str, Any]) -> ToolAnswer:
 
 
 def _multi_get(library: Library, arguments: dict[str, Any]) -> ToolAnswer:
-    pattern = _text(arguments, "pattern")
+    pattern = text_of(arguments, "pattern")
     chosen, missing = documents.select(library, pattern)
     if not chosen:
         return ToolAnswer(f"No files matched pattern: {pattern}", is_error=True)
-    most_bytes = _number(arguments, "maxBytes", documents.DEFAULT_MAX_BYTES)
-    most = _number(arguments, "maxLines", -1)
+    most_bytes = number_of(arguments, "maxBytes", documents.DEFAULT_MAX_BYTES)
+    most = number_of(arguments, "maxLines", -1)
     problems = [f"File not found: {name}" for name in missing]
     resources = []
     for document in chosen:
@@ -239,37 +190,3 @@ def _moment(seconds: float | None) -> str | None:
 
 def _resource(library: Library, document: StoredDocument, text: str) -> Resource:
     return Resource(document.uri, f"{document.collection}/{document.path}", document.title, text)
-
-
-def _memory_root(library: Library, arguments: dict[str, Any]) -> Path:
-    """The memory root to ask: the named collection's, the first memory collection's, or PI's own."""
-    from pi_rank.memory_root import find_memory_root
-
-    name = arguments.get("collection")
-    if name:
-        named: Collection = library.config.collection(str(name))
-        if named.kind != MEMORY:
-            raise QmdError(f"{named.name} is no memory collection")
-        return Path(named.path)
-    known = [each for each in library.config.collections.values() if each.kind == MEMORY]
-    return Path(known[0].path) if known else find_memory_root(None, arguments.get("workingDirectory"))
-
-
-def _text(arguments: dict[str, Any], name: str) -> str:
-    value = arguments.get(name)
-    if not isinstance(value, str) or not value.strip():
-        raise QmdError(f"'{name}' must be some text")
-    return clean(value)
-
-
-def _limit(arguments: dict[str, Any], default: int) -> int:
-    return max(1, min(MAX_LIMIT, int(_number(arguments, "limit", default))))
-
-
-def _number(arguments: dict[str, Any], name: str, default: float) -> float:
-    value = arguments.get(name)
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise QmdError(f"'{name}' must be a number")
-    return value
