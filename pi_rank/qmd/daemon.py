@@ -52,7 +52,7 @@ def run_serve(call: Call) -> int:
     require_socket(call)
     minutes = call.arguments.number("idle_minutes", IDLE_MINUTES)
     try:
-        with exclusive(call.places.daemon_lock), Warm.opened(call.places, "default", VECTOR_SECONDS) as warm:
+        with exclusive(call.places.daemon_lock), Warm.opened(call.places, patience=VECTOR_SECONDS) as warm:
             outdated = Daemon(call.places, warm, minutes * 60.0).serve()
     except Held as held:
         raise QmdError(f"Already running (PID {held.pid}). Run 'qmd daemon stop' first.") from None

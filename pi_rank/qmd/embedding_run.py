@@ -17,6 +17,7 @@ from pi_rank.qmd.config import MEMORY, Collection
 from pi_rank.qmd.index import bump, open_index, transaction, translated
 from pi_rank.qmd.indexing import passage_text
 from pi_rank.qmd.locking import Held, exclusive
+from pi_rank.qmd.models import MARKDOWN_MODEL, model_id
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +38,9 @@ class Done(NamedTuple):
 
 
 class _Target(Protocol):
-    """Where vectors are missing."""
+    """Where vectors are missing, and the name of the model that makes them."""
+
+    model: str
 
     def missing(self, model_id: str) -> list[tuple[bytes, str]]: ...
 
@@ -49,10 +52,9 @@ def embed(call: Call, collections: list[Collection], deadline: float | None) -> 
 
     :raises ModelError: the model cannot be loaded, and there is no deadline to explain it by.
     """
-    model_id = _model_id()
     try:
         with exclusive(call.places.embed_lock), _targets(call, collections) as targets:
-            work = [(target, *pair) for target in targets for pair in target.missing(model_id)]
+            work = [(target, *pair) for target in targets for pair in target.missing(model_id(target.model))]
             if not work:
                 return Done()
             return _run(call, work, deadline)
@@ -85,15 +87,20 @@ def forget_vectors(call: Call, collections: list[Collection]) -> None:
         store = Path(each.store)
         if each.kind == MEMORY and store.is_file():
             with MemoryStore.open(store) as opened:
-                opened.drop_vectors(_model_id())
+                opened.drop_vectors(model_id(opened.model_choice().answering))
 
 
 def _run(call: Call, work: list[tuple[_Target, bytes, str]], deadline: float | None) -> Done:
-    embedder = _loaded()
+    from pi_rank.embedding import load_embedder
+
+    embedders: dict[str, Embedder] = {}
     done = 0
     while done < len(work) and not (deadline is not None and time.monotonic() >= deadline):
         target = work[done][0]
         part = [item for item in work[done : done + CHUNK] if item[0] is target]
+        if target.model not in embedders:
+            embedders[target.model] = load_embedder(target.model)
+        embedder = embedders[target.model]
         vectors = embedder.embed_documents([text for _, _, text in part])
         target.put(embedder.model_id, [hash_ for _, hash_, _ in part], vectors)
         done += len(part)
@@ -105,20 +112,6 @@ def _progress(call: Call, done: int, total: int) -> None:
     """Where stderr is a terminal, one line that is written over; nothing for a program."""
     if sys.stderr.isatty():
         call.err(f"\rEmbedding {done:,} of {total:,}" + ("\n" if done == total else ""))
-
-
-def _model_id() -> str:
-    from pi_rank.embedding.registry import OnnxCard, find_card
-
-    card = find_card("default")
-    assert isinstance(card, OnnxCard)
-    return card.model_id
-
-
-def _loaded() -> Embedder:
-    from pi_rank.embedding import load_embedder
-
-    return load_embedder("default")
 
 
 @contextmanager
@@ -156,6 +149,7 @@ def _index(call: Call) -> Iterator[sqlite3.Connection | None]:
 class _Records:
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
+        self.model = store.model_choice().answering
 
     def missing(self, model_id: str) -> list[tuple[bytes, str]]:
         return self._store.missing_vectors(model_id)
@@ -167,6 +161,7 @@ class _Records:
 class _Files:
     def __init__(self, connection: sqlite3.Connection, names: list[str]) -> None:
         self._connection = connection
+        self.model = MARKDOWN_MODEL
         self._names = json.dumps(names)
 
     def missing(self, model_id: str) -> list[tuple[bytes, str]]:

@@ -78,11 +78,10 @@ class Library:
         """The best k documents by meaning; None where that cannot be told: no warm process, or no vectors."""
         if self.warm is None:
             return None
-        vector = self.warm.query_vector(text)
-        lists = [self.warm.memory_semantic(each, vector, k) for each in collections if each.kind != MARKDOWN]
+        lists = [self.warm.memory_semantic(each, text, k) for each in collections if each.kind != MARKDOWN]
         names = [each.name for each in collections if each.kind == MARKDOWN]
         if names:
-            lists.append(self.warm.files_semantic(names, vector, k))
+            lists.append(self.warm.files_semantic(names, text, k))
         known = [ranked for ranked in lists if ranked is not None]
         return merged(known, k) if known else None
 
@@ -141,7 +140,7 @@ class Library:
         if self.warm is None:
             from pi_rank.qmd.warm import Warm
 
-            return self._stack.enter_context(Warm.opened(self.places, model=None))
+            return self._stack.enter_context(Warm.opened(self.places, models=False))
         return self.warm
 
 

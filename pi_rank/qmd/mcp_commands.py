@@ -34,7 +34,7 @@ def run_mcp(call: Call) -> int:
     from pi_rank.qmd.mcp_server import run_stdio
     from pi_rank.qmd.mcp_tools import Tools
 
-    with Warm.opened(call.places, "default") as warm:
+    with Warm.opened(call.places) as warm:
         _preload(call, warm)
         run_stdio(Tools(call.places, warm))
     return 0
@@ -48,7 +48,7 @@ def _serve_http(call: Call) -> int:
 
     host, port = _address(call)
     try:
-        with exclusive(_lock(call)), Warm.opened(call.places, "default") as warm:
+        with exclusive(_lock(call)), Warm.opened(call.places) as warm:
             _preload(call, warm)
             call.note(f"QMD MCP server listening on http://{host}:{port}/mcp")
             uvicorn.run(

@@ -35,7 +35,7 @@ def run(call: Call) -> int:
     if call.has("wait") and call.warm is None:
         from pi_rank.qmd.warm import Warm
 
-        with Warm.opened(call.places, "default") as warm:
+        with Warm.opened(call.places) as warm:
             return _answer(call._replace(warm=warm), text)
     code = _answer(call, text)
     if call.warm is None:

@@ -13,6 +13,7 @@ from pi_rank.errors import StoreError
 from pi_rank.qmd.found import Found, Ranked
 from pi_rank.qmd.fts import bound
 from pi_rank.qmd.memory_shelf import found_record
+from pi_rank.qmd.models import MARKDOWN_MODEL, Models
 from pi_rank.ranking.blend import LEXICAL
 from pi_rank.ranking.hybrid import rank
 from pi_rank.ranking.terms import matching_terms
@@ -33,10 +34,11 @@ HIGHEST_BLEND = 1.0 + LEXICAL
 class WarmMemory:
     """The active records of one store. Threads may share it."""
 
-    def __init__(self, store: str, analyzer: FtsAnalyzer, model_id: str | None) -> None:
+    def __init__(self, store: str, analyzer: FtsAnalyzer, models: Models) -> None:
         self._path = Path(store)
         self._analyzer = analyzer
-        self._model_id = model_id
+        self._models = models
+        self._model = ""
         self._store: MemoryStore | None = None
         self._snapshot: Snapshot | None = None
         self._lock = threading.Lock()
@@ -52,9 +54,10 @@ class WarmMemory:
         if self._store is not None:
             self._store.close()
 
-    def refresh(self) -> None:
-        """Read what has changed since the last search."""
+    def refresh(self) -> str:
+        """Read what has changed since the last search; the name of the model that answers on this store."""
         self._fresh()
+        return self._model or MARKDOWN_MODEL
 
     def lexical(self, text: str, k: int) -> Ranked:
         """Records by BM25 over any of the words.
@@ -69,10 +72,11 @@ class WarmMemory:
             return Ranked("any", found)
         return Ranked("terms", self._scored(snapshot, matching_terms(text, snapshot.lexical), k))
 
-    def semantic(self, vector: npt.NDArray[np.float32], k: int) -> Ranked | None:
-        """Records by cosine; None where no record is embedded."""
+    def semantic(self, text: str, k: int) -> Ranked | None:
+        """Records by cosine; None where no record is embedded, or the model is late."""
         snapshot = self._fresh()
-        if snapshot is None or snapshot.vectors is None:
+        vector = self._vector(snapshot, text)
+        if snapshot is None or snapshot.vectors is None or vector is None:
             return None
         hits = snapshot.vectors.search(
             vector, k, eligible=snapshot.active.view(np.uint8), tie_rank=snapshot.tie_rank
@@ -80,10 +84,11 @@ class WarmMemory:
         pairs = zip(hits.rows.tolist(), hits.scores.tolist(), strict=True)
         return Ranked("semantic", [self._found(snapshot, row, max(0.0, score)) for row, score in pairs])
 
-    def hybrid(self, text: str, vector: npt.NDArray[np.float32], k: int) -> Ranked | None:
+    def hybrid(self, text: str, k: int) -> Ranked | None:
         """Records in the engine's own order of words and meaning; None where only one of them finds any."""
         snapshot = self._fresh()
-        if snapshot is None:
+        vector = self._vector(snapshot, text)
+        if snapshot is None or vector is None:
             return None
         ranking = rank(snapshot, self._analyzer, text, vector, snapshot.active.view(np.uint8), depth=k)
         if ranking.mode != "hybrid":
@@ -108,11 +113,22 @@ class WarmMemory:
             if self._store is None and not self._open():
                 return None
             assert self._store is not None
+            if self._snapshot is not None and self._snapshot.version == self._store.version():
+                return self._snapshot
+            self._model = self._store.model_choice().answering
+            model_id = self._models.of(self._model).model_id
             if self._snapshot is None:
-                self._snapshot = load_snapshot(self._store, self._model_id)
-            elif self._snapshot.version != self._store.version():
-                self._snapshot = refresh_snapshot(self._snapshot, self._store, self._model_id)
+                self._snapshot = load_snapshot(self._store, model_id)
+            else:
+                self._snapshot = refresh_snapshot(self._snapshot, self._store, model_id)
             return self._snapshot
+
+    def _vector(self, snapshot: Snapshot | None, text: str) -> npt.NDArray[np.float32] | None:
+        """The query's vector by the model of the snapshot's own vectors; None where it is late or another."""
+        model = self._models.of(self._model) if snapshot is not None and self._model else None
+        if snapshot is None or model is None or snapshot.model_id != model.model_id:
+            return None
+        return self._models.vector(self._model, text)
 
     def _open(self) -> bool:
         if not self._path.is_file():

@@ -42,7 +42,7 @@ def rows(warm, *argv):
     return json.loads("".join(out))
 
 problems, searches = [], 0
-with Warm.opened(places(os.environ), None) as core:
+with Warm.opened(places(os.environ), models=False) as core:
     end = time.monotonic() + float(sys.argv[1])
     while time.monotonic() < end:
         for warm in (None, core):
@@ -155,6 +155,6 @@ def test_a_killed_update_leaves_the_index_as_it_was(world):
     killed.wait()
     found = json.loads(world.ok("search", "--json", "--all", "zebra"))
     assert len(found) in (1, 301)
-    with Warm.opened(places(world.environment), None):
+    with Warm.opened(places(world.environment), models=False):
         assert "301 unchanged" in world.ok("update") or len(found) == 1
     assert len(json.loads(world.ok("search", "--json", "--all", "zebra"))) == 301

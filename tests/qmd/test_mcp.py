@@ -261,7 +261,7 @@ def test_the_schemas_are_qmds():
 
 
 def test_text_that_no_utf8_can_carry(served):
-    with Warm.opened(places(served.environment), None) as warm:
+    with Warm.opened(places(served.environment), models=False) as warm:
         tools = Tools(places(served.environment), warm)
         for text in ("\ud83d half an emoji", "nul \0", "x" * 100_000, '"', "-"):
             assert not tools.call("query", {"query": text}).is_error

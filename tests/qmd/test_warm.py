@@ -65,7 +65,7 @@ class Hosted:
 
 @pytest.fixture
 def hosted(world):
-    with Warm.opened(places(world.environment), "default") as warm:
+    with Warm.opened(places(world.environment)) as warm:
         yield Hosted(world, warm)
 
 
