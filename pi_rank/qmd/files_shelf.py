@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from pi_rank.qmd import fts
 from pi_rank.qmd.found import Found, Ranked, StoredDocument
 from pi_rank.qmd.query_language import Lexical, match_all, match_any, natural_language, parse_lexical
 from pi_rank.qmd.text import segmented_query
-from pi_rank.ranking.analysis import FtsAnalyzer
+
+if TYPE_CHECKING:
+    from pi_rank.ranking.analysis import FtsAnalyzer
 
 _WORDS = fts.WordTable(
     "words",

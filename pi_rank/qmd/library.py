@@ -15,10 +15,10 @@ from pi_rank.qmd.found import Found, Ranked, StoredDocument, merged
 from pi_rank.qmd.index import open_index, transaction, translated
 from pi_rank.qmd.memory_shelf import MemoryShelf, needs_core, opened
 from pi_rank.qmd.paths import Places
-from pi_rank.ranking.analysis import FtsAnalyzer
 
 if TYPE_CHECKING:
     from pi_rank.qmd.warm import Warm
+    from pi_rank.ranking.analysis import FtsAnalyzer
 
 
 class Library:
@@ -57,6 +57,8 @@ class Library:
         if self.warm is not None:
             return self.warm.analyzer
         if self._analyzer is None:
+            from pi_rank.ranking.analysis import FtsAnalyzer
+
             self._analyzer = FtsAnalyzer()
             self._stack.callback(self._analyzer.close)
         return self._analyzer
@@ -139,6 +141,7 @@ class Library:
         """The ranking core, loaded for this one command where no warm process has it."""
         if self.warm is None:
             from pi_rank.qmd.warm import Warm
+    from pi_rank.ranking.analysis import FtsAnalyzer
 
             return self._stack.enter_context(Warm.opened(self.places, models=False))
         return self.warm

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 def recall(warm: Warm, library: Library, arguments: dict[str, Any]) -> ToolAnswer:
     """Records for a question, with the rank that each source gave them."""
-
     query = text_of(arguments, "query")
     where = arguments.get("workingDirectory")
     context = resolve_context(query, str(where)) if where else None
@@ -34,7 +33,6 @@ def recall(warm: Warm, library: Library, arguments: dict[str, Any]) -> ToolAnswe
 
 def explain(warm: Warm, library: Library, arguments: dict[str, Any]) -> ToolAnswer:
     """One turn of a prompt: its block, and each record left out with the reason."""
-
     prompt = text_of(arguments, "prompt")
     where = arguments.get("workingDirectory")
     engine = warm.engine(_memory_root(library, arguments))
@@ -49,7 +47,6 @@ def explain(warm: Warm, library: Library, arguments: dict[str, Any]) -> ToolAnsw
 
 def _memory_root(library: Library, arguments: dict[str, Any]) -> Path:
     """The memory root to ask: the named collection's, the first memory collection's, or PI's own."""
-
     name = arguments.get("collection")
     if name:
         named = library.config.collection(str(name))

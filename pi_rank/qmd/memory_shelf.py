@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pi_rank.qmd import fts
 from pi_rank.qmd.found import Found, Ranked, StoredDocument
 from pi_rank.qmd.query_language import match_all, match_any, natural_language, parse_lexical
 from pi_rank.qmd.text import count_unspaced
-from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.store_schema import connect, transaction
+
+if TYPE_CHECKING:
+    from pi_rank.ranking.analysis import FtsAnalyzer
 
 MIN_PREFIX_LETTERS = 4  # a shorter beginning is shared by too many words to mean anything
 _RECORDS = fts.WordTable(
@@ -118,6 +119,8 @@ def _document(collection: str, fields: dict[str, Any]) -> StoredDocument:
 
 
 def _hash(body: str) -> str:
+    import hashlib  # 2 ms or more, which a search of files does not need
+
     return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -21,7 +21,6 @@ class Places(NamedTuple):
     database: Path
     socket: Path
     daemon_lock: Path
-    update_lock: Path
     embed_lock: Path
     log: Path
 
@@ -46,7 +45,6 @@ def places(environment: Mapping[str, str], name: str = "index") -> Places:
         database=Path(f"{stem}.sqlite3"),
         socket=Path(f"{stem}.sock"),
         daemon_lock=Path(f"{stem}.daemon.lock"),
-        update_lock=Path(f"{stem}.update.lock"),
         embed_lock=Path(f"{stem}.embed.lock"),
         log=Path(f"{stem}.daemon.log"),
     )

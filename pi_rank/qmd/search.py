@@ -11,7 +11,7 @@ from pi_rank.qmd.library import Library
 from pi_rank.qmd.query_language import Document, Search, parse_document
 
 DEPTH = 100  # documents that each source hands to the fusion
-LEX, VEC, HYDE = "lex", "vec", "hyde"
+LEX, VEC = "lex", "vec"
 _SOURCE_NAMES = {"semantic": "vec", "hybrid": "fts+vec"}
 # Weight of the first search of a structured query, which the caller is told to put their best one in.
 FIRST_WEIGHT, OTHER_WEIGHT = 2.0, 1.0

@@ -21,7 +21,7 @@ from pi_rank.qmd.snippet import JSON_CHARACTERS, TEXT_CHARACTERS, extract, numbe
 from pi_rank.qmd.text import clean
 
 FEW, MORE = 5, 20  # results without -n: for a person, for a program
-ATTEMPTS = 3
+ATTEMPTS = 3  # where documents change between being ranked and being read
 _PI_ID = re.compile(r"\bmem_[A-Za-z0-9_]+\b", re.ASCII)
 _Ranking = Callable[[Library, str, list[Collection], int], search.Answer]
 _RANKINGS: dict[str, _Ranking] = {"search": search.search, "vsearch": search.vsearch, "query": search.query}
@@ -64,7 +64,7 @@ def _answer(call: Call, text: str) -> int:
             answer = _RANKINGS[call.arguments.words[0]](library, text, collections, _limit(call, format_))
             rows = [_row(call, library, answer, each, text, format_) for each in _shown(call, answer)]
         if all(row is not None for row in rows):
-            break  # else an update ended between the ranking and the reading of a document
+            break
     known = [row for row in rows if row is not None]
     _tell(call, answer)
     for_pi = format_ == "json" and speaks_to_pi(call, collections)

@@ -64,6 +64,8 @@ def docs(world):
         ("30", ["get", "nothere.md"]),
         ("31", ["multi-get", "*.md", "--json"]),
         ("32", ["ls"]),
+        ("35", ["cleanup", "--dry-run"]),
+        ("36", ["cleanup"]),
         ("40", ["search", "--format", "yaml", "x"]),
         ("41", ["search", "--json", "--full-path", "-n", "2", "deploy"]),
         ("45", ["search", "--json", 'foo: "unbalanced AND (x']),
@@ -71,6 +73,7 @@ def docs(world):
         ("48", ["search", "--json", "-n", "abc", "deploy"]),
         ("49", ["multi-get", "alpha.md,sub/beta.md", "--files"]),
         ("50", ["get", "docs/.hidden/x.md"]),
+        ("79", ["search", "--files", "-c", C, "-c", C, "-n", "3", "deploy"]),
         ("85", ["collection", "remove", "nope"]),
         ("88", ["context", "rm", f"qmd://{C}/nope"]),
         ("89", ["embed", "-c", "nope"]),
@@ -158,6 +161,21 @@ def test_structured_query_fields(docs):
     assert without_scores(ran.out) == without_scores(sample("52")[1])
 
 
+def test_a_least_score_that_is_no_number(docs):
+    """Sample 78 was taken with a global context."""
+    docs.ok("context", "rm", f"qmd://{C}/sub")
+    docs.ok("context", "add", "/", "All notes")
+    shown = docs.ok("search", "--json", "--min-score", "abc", "ruff")
+    theirs = sample("78")[1].replace("Rendered long-term memory projections", "All notes")
+    assert without_scores(shown) == without_scores(theirs)
+
+
+def test_an_unknown_command(docs):
+    code, out, err = sample("37")
+    ran = docs.qmd("frobnicate")
+    assert (ran.code, ran.out, ran.err.splitlines()) == (code, out, err.splitlines()[:2])
+
+
 # The deliberate differences, in the order of the table in docs/qmd.md.
 
 
@@ -231,6 +249,22 @@ def test_difference_vsearch_answers_without_a_model(docs):
     ran = docs.qmd("vsearch", "--json", "--explain", "-c", C, "-n", "5", "when should we deploy")
     assert {row["explain"]["mode"] for row in json.loads(ran.out)} == {"any"}
     assert "Ranked by words" in ran.err
+
+
+def test_difference_status_has_no_foreign_models(docs):
+    """9: no section on syntax chunking and on qmd's own models; the daemon instead."""
+
+    def sections(text):
+        parts = re.sub(r"\d+s ago", "Ns ago", text).split("\n\n")
+        return {part.strip().partition("\n")[0]: part.strip() for part in parts}
+
+    ours, theirs = sections(docs.ok("status")), sections(sample("34")[1])
+    for name in ("QMD Status", "Documents", "Collections", "Examples"):
+        assert name in ours and name in theirs
+    for name in ("Documents", "Collections", "Examples"):
+        assert ours[name] == theirs[name]
+    assert "AST Chunking" in theirs and "AST Chunking" not in ours
+    assert "Daemon: not running" in docs.ok("status")
 
 
 def test_difference_files_of_our_own(docs):

@@ -15,6 +15,7 @@ from pi_rank.qmd.config import load
 from pi_rank.qmd.embedding_run import embed
 from pi_rank.qmd.paths import places
 from pi_rank.qmd.warm import Warm
+from pi_rank.store import MemoryStore
 from tests.memory import write_root
 
 WORDS = [
@@ -209,6 +210,27 @@ def test_embedding_stops_at_the_deadline_and_goes_on_later(world):
     assert embed(call, collections, 0.0) == (0, 80, "")
     assert embed(call, collections, None) == (80, 0, "")
     assert embed(call, collections, None) == (0, 0, "")
+
+
+def test_a_store_answers_with_the_model_that_was_chosen_for_it(hosted):
+    """Vectors of two models are never compared; a model that is not there is named, and words answer."""
+    world = hosted.world
+    root = write_root(world.home / "root", [{"id": "mem_deploy", "statement": "Never deploy on Friday."}])
+    world.ok("collection", "add", str(root), "--name", "pi")
+    embed_all(world)
+    ask = ["vsearch", "--json", "--explain", "-c", "pi", "shipping at the weekend, or deploy"]
+    assert hosted.json(*ask)["results"][0]["explain"]["mode"] == "semantic"
+    card = str(world.home / "gone.toml")
+    with MemoryStore.open(load(places(world.environment).config).collections["pi"].store) as store:
+        store.choose_model(card, answering=card)
+        ((text_hash, _),) = store.missing_vectors("another")
+        store.put_vectors("another", [text_hash], np.eye(1, 4, dtype=np.float32))
+    ran = world.qmd("embed")
+    assert ran.code == 1 and card in ran.err
+    updated = world.qmd("update")
+    assert updated.code == 0 and "Nothing was embedded" in updated.err
+    with pytest.warns(RuntimeWarning, match="lexical only"):
+        assert hosted.json(*ask)["results"][0]["explain"]["mode"] == "any"
 
 
 def test_one_embedding_run_at_a_time(world):
