@@ -25,6 +25,8 @@ def _hand_over(parser: argparse.ArgumentParser, words: list[str]) -> None:
     def run(arguments: argparse.Namespace) -> int:
         from pi_rank.qmd.command import main
 
+        if arguments.argv[:1] in (["-h"], ["--help"]):
+            print(parser.format_usage())
         return main([*words, *arguments.argv])
 
     parser.set_defaults(run=run)

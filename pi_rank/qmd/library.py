@@ -141,7 +141,6 @@ class Library:
         """The ranking core, loaded for this one command where no warm process has it."""
         if self.warm is None:
             from pi_rank.qmd.warm import Warm
-    from pi_rank.ranking.analysis import FtsAnalyzer
 
             return self._stack.enter_context(Warm.opened(self.places, models=False))
         return self.warm

@@ -28,7 +28,9 @@ def test_arguments_arrive_as_typed(world, capsys, argv, code, out):
 
 def test_help_and_errors(world, capsys):
     assert main(["qmd", "--help"]) == 0
-    assert capsys.readouterr().out.startswith("qmd: search Markdown and agent memory")
+    usage, _, rest = capsys.readouterr().out.partition("\n\n")
+    assert usage.startswith("usage: pi-rank qmd ")
+    assert rest.startswith("qmd: search Markdown and agent memory")
     assert main(["qmd", "search", "--help"]) == 0
     assert main(["qmd"]) == 1
     assert main(["qmd", "frobnicate"]) == 1
