@@ -11,9 +11,10 @@ from pi_rank.errors import PiRankError
 from pi_rank.qmd.arguments import parse
 from pi_rank.qmd.call import Call
 from pi_rank.qmd.errors import QmdError
+from pi_rank.qmd.launcher import PIPE_CLOSED
 from pi_rank.qmd.paths import places
 
-OK, FAILED, INTERRUPTED, PIPE_CLOSED = 0, 1, 130, 141
+OK, FAILED, INTERRUPTED = 0, 1, 130
 
 # A command's module is imported only when it is asked for: the searches must not pay for the rest.
 COMMANDS = {

@@ -10,6 +10,7 @@ import sys
 
 MAGIC = b"pi-rank-qmd 1\n"  # the protocol's version; the daemon answers no other
 HEAD_BYTES = 9  # of a reply: exit code, length of stdout, length of stderr
+PIPE_CLOSED = 141  # what a shell reports for a program whose reader went away
 TRY_ELSEWHERE = 255  # instead of an exit code: the daemon leaves this one to the caller
 PATIENCE_SECONDS = 0.5
 MAX_SOCKET_PATH = 100  # bytes; the kernel's limit is 108, or 104 on macOS
@@ -103,8 +104,12 @@ def from_daemon(argv: list[str]) -> int | None:
     if reply is None:
         return None
     code, out, err = reply
-    sys.stderr.buffer.write(err)
-    sys.stdout.buffer.write(out)
+    try:
+        sys.stderr.buffer.write(err)
+        sys.stdout.buffer.write(out)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        posix._exit(PIPE_CLOSED)  # the interpreter's own way out would complain about the pipe once more
     return code
 
 

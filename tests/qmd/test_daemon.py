@@ -219,6 +219,24 @@ def test_clients_that_come_and_go(home):
         assert ask(home, "search", "deploy") is not None
 
 
+def test_a_reader_that_goes_away_is_no_error(home):
+    home.ok("install-shim", str(home.home / "bin"))
+    home.write("docs/long.md", "# Long\n\n" + "deploy friday\n" * 50_000)
+    home.ok("update")
+    with running(home):
+        shim = subprocess.Popen(
+            [home.home / "bin" / "qmd", "search", "--json", "--full", "deploy", "friday"],
+            env=home.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert shim.stdout.read(2) == b"[\n"
+        shim.stdout.close()
+        assert shim.stderr.read() == b""
+        shim.stderr.close()
+        assert shim.wait(20) == launcher.PIPE_CLOSED
+
+
 def test_packing():
     data = launcher.request_bytes(
         ["search", "a b", "-n", "5", "\udcff"], "/x y", {"HOME": "/h", "OTHER": "no"}
