@@ -18,7 +18,7 @@ import numpy as np
 from pi_rank.engine import MemoryEngine
 from pi_rank.ranking.hybrid import DEPTH
 from pi_rank.records import embedded_text, encode_record, tags_text, text_hash
-from pi_rank.snapshot import _extend
+from pi_rank.snapshot import extend_snapshot
 from pi_rank.store import RowChanges, StoredRow
 from pi_rank.store_vectors import VectorRows
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pi_rank.records import MemoryRecord
     from pi_rank.results import Hit, SyncReport
     from pi_rank.snapshot import Snapshot
-    from pi_rank.store import MemoryStore
     from pi_rank.turn import Memory
 
 # Row ids of notes in a snapshot: above any that SQLite gives.
@@ -164,5 +163,4 @@ def _with_notes(snapshot: Snapshot, rows: Sequence[_NoteRow]) -> Snapshot:
     if not rows:
         return snapshot
     changes = RowChanges(snapshot.version.generation, False, [row.row for row in rows], [])
-    vectors = cast("MemoryStore", _Vectors(rows))
-    return _extend(snapshot, changes, vectors, snapshot.version)
+    return extend_snapshot(snapshot, changes, _Vectors(rows), snapshot.version)
