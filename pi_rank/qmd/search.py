@@ -12,6 +12,7 @@ from pi_rank.qmd.query_language import Document, Search, parse_document
 
 DEPTH = 100  # documents that each source hands to the fusion
 LEX, VEC = "lex", "vec"
+RRF_K = 60  # as published; the core's own constant is behind an import of numpy
 _SOURCE_NAMES = {"semantic": "vec", "hybrid": "fts+vec"}
 # Weight of the first search of a structured query, which the caller is told to put their best one in.
 FIRST_WEIGHT, OTHER_WEIGHT = 2.0, 1.0
@@ -94,7 +95,7 @@ def fused(sources: list[Source], k: int) -> Answer:
     """
     import numpy as np
 
-    from pi_rank.ranking.fusion import RRF_K, weighted_rrf
+    from pi_rank.ranking.fusion import weighted_rrf
 
     documents = {found.uri: found for source in sources for found in reversed(source.ranked.found)}
     order = sorted(documents)
@@ -102,7 +103,7 @@ def fused(sources: list[Source], k: int) -> Answer:
     lists = [np.array([number[found.uri] for found in each.ranked.found], np.int32) for each in sources]
     weights = [source.weight for source in sources]
     ties = np.arange(len(order), dtype=np.int32)
-    rows, scores = weighted_rrf(lists, weights, limit=k, tie_rank=ties)
+    rows, scores = weighted_rrf(lists, weights, k=RRF_K, limit=k, tie_rank=ties)
     most = sum(weights) / (RRF_K + 1)
     found = [
         _best_span(order[row], sources)._replace(score=score / most)
@@ -113,24 +114,42 @@ def fused(sources: list[Source], k: int) -> Answer:
 
 
 def explain(answer: Answer, found: Found) -> dict[str, Any]:
-    """Where a document's score comes from."""
-    parts = []
-    for source in answer.sources:
-        uris = [each.uri for each in source.ranked.found]
-        if found.uri in uris:
-            rank = uris.index(found.uri)
-            parts.append(
-                {
-                    "source": _SOURCE_NAMES.get(source.ranked.mode, "fts"),
-                    "queryType": source.search.type,
-                    "query": source.search.query,
-                    "mode": source.ranked.mode,
-                    "rank": rank + 1,
-                    "weight": source.weight,
-                    "backendScore": source.ranked.found[rank].score,
-                }
-            )
-    return {"mode": answer.mode, "score": found.score, "contributions": parts}
+    """Where a document's score comes from: qmd's keys, and `mode`. Nothing is reranked here."""
+    parts = [part for index, source in enumerate(answer.sources) if (part := _part(index, source, found))]
+    base = sum(part["rrfContribution"] for part in parts)
+    return {
+        "mode": answer.mode,
+        "ftsScores": [part["backendScore"] for part in parts if part["source"] == "fts"],
+        "vectorScores": [part["backendScore"] for part in parts if part["source"] == "vec"],
+        "rrf": {
+            "rank": 1 + [each.uri for each in answer.found].index(found.uri),
+            "baseScore": base,
+            "topRankBonus": 0,
+            "totalScore": base,
+            "contributions": parts,
+        },
+        "rerankScore": 0,
+        "blendedScore": found.score,
+    }
+
+
+def _part(index: int, source: Source, found: Found) -> dict[str, Any] | None:
+    """What one ranking gave to a document; None where it is not in it."""
+    ranks = {each.uri: rank for rank, each in enumerate(source.ranked.found, 1)}
+    rank = ranks.get(found.uri)
+    if rank is None:
+        return None
+    return {
+        "listIndex": index,
+        "source": _SOURCE_NAMES.get(source.ranked.mode, "fts"),
+        "queryType": source.search.type,
+        "query": source.search.query,
+        "mode": source.ranked.mode,
+        "rank": rank,
+        "weight": source.weight,
+        "backendScore": source.ranked.found[rank - 1].score,
+        "rrfContribution": source.weight / (RRF_K + rank),
+    }
 
 
 def _ranked(library: Library, each: Search, collections: list[Collection], k: int) -> Ranked:

@@ -271,3 +271,18 @@ def test_difference_files_of_our_own(docs):
     """8: nothing of qmd's is written or read."""
     made = {path.name for folder in ("cache/qmd", "config/qmd") for path in (docs.home / folder).iterdir()}
     assert made and all(".pi-rank" in name for name in made)
+
+
+def test_difference_explain_has_no_reranking(docs):
+    """10: qmd's keys but `positionScore` and `weight`, which its reranking has; `mode` is ours."""
+    (theirs, _) = json.loads((SAMPLES / "61-query-structured-explain.json").read_text(encoding="utf-8"))
+    (ours,) = json.loads(
+        docs.ok("query", "--json", "--explain", "-n", "1", "lex: deploy friday\nlex: tuesday")
+    )
+    assert list(ours) == list(theirs)
+    ours, theirs = ours["explain"], theirs["explain"]
+    assert set(ours) - set(theirs) == {"mode"} and set(theirs) <= set(ours)
+    assert set(theirs["rrf"]) - set(ours["rrf"]) == {"positionScore", "weight"}
+    (part, *_), (their_part, *_) = ours["rrf"]["contributions"], theirs["rrf"]["contributions"]
+    assert set(part) - set(their_part) == {"mode"} and set(their_part) <= set(part)
+    assert (part["weight"], part["rank"], part["rrfContribution"]) == (2.0, 1, 2 / 61)

@@ -155,10 +155,10 @@ def test_words_and_meaning_are_fused(hosted):
     embed_all(hosted.world)
     (row,) = hosted.json("query", "--json", "--explain", "-n", "1", "when is a deploy on friday forbidden")
     assert row["explain"]["mode"] == "hybrid"
-    parts = row["explain"]["contributions"]
+    parts = row["explain"]["rrf"]["contributions"]
     assert [(part["source"], part["weight"]) for part in parts] == [("fts", 0.45), ("vec", 0.55)]
     best = sum(part["weight"] / 61 for part in parts)
-    assert row["explain"]["score"] == pytest.approx(sum(p["weight"] / (60 + p["rank"]) for p in parts) / best)
+    assert row["explain"]["blendedScore"] == pytest.approx(row["explain"]["rrf"]["baseScore"] / best)
 
 
 def test_structured_queries_weigh_the_first_search_twice(hosted):
