@@ -87,7 +87,8 @@ def markdown(measured: dict[str, Any]) -> str:
     sections = {
         "The whole turn, vector given": TURN + turn_table(results),
         "Best 100 by BM25": BM25 + peers_table(results, "bm25", ("size", "words")),
-        "100 nearest vectors": VECTORS + peers_table(results, "vectors", ("size", "share")),
+        "100 nearest vectors (pi_rank: exact scan)": VECTORS
+        + peers_table(results, "vectors", ("size", "share")),
         "Negative scope, 500 words": SCOPE + peers_table(results, "scope", ("size",)),
         "Fusion": peers_table(results, "fusion", ()),
         "Batch": batch_table(results),
@@ -108,7 +109,7 @@ def plot(results: list[dict[str, Any]]) -> str:
         f"{words} words": _against_size(turns, "p50", words=words)
         for words in sorted({turn["words"] for turn in turns})
     }
-    whole[f"{longest}, p99"] = _against_size(turns, "p99", words=longest)
+    whole[f"{longest} words p99"] = _against_size(turns, "p99", words=longest)
     searches = [search for search in of(results, "bm25") if search["library"] != "reference"]
     bm25 = {
         library: _against_size(searches, "p50", words=WORDS, library=library)
@@ -133,7 +134,7 @@ def _groups(results: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     names = {
         "fusion": "fusion of two lists of 100",
         "scope": f"negative scope, {largest:,} phrases, 500 words",
-        "vectors": f"100 nearest of {largest:,} vectors",
+        "vectors": f"100 nearest of {largest:,} vectors (pi_rank: exact scan)",
     }
     return {
         name: {

@@ -26,7 +26,9 @@ def of(results: Sequence[Result], question: str) -> list[Result]:
 
 
 def microseconds(value: float) -> str:
-    """Three digits, in µs or, from a thousand on, ms."""
+    """Three digits, in µs, ms or s."""
+    if value >= 1_000_000:
+        return f"{value / 1_000_000:.3g} s"
     if value >= 1_000:
         return f"{value / 1_000:.3g} ms"
     return f"{value:.0f} µs" if value >= 100 else f"{value:.3g} µs"

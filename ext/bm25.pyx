@@ -13,7 +13,7 @@ cimport numpy as cnp
 from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp, memset
+from libc.string cimport memchr, memcmp, memset
 from libcpp.algorithm cimport nth_element
 from libcpp.vector cimport vector
 
@@ -189,9 +189,18 @@ cdef void _score_segment(
         else:
             for i in range(cursors.size()):
                 _accumulate(&cursors[i], sums - start, end)
+            if memchr(eligible + start, 0, end - start) != NULL:
+                _silence(sums, eligible + start, end - start)
             _gather(sums, start, end, eligible, tie_rank, kept)
             memset(sums, 0, BLOCK * sizeof(double))
         start = end
+
+
+cdef inline void _silence(double* sums, const uint8_t* eligible, int64_t n_rows) noexcept nogil:
+    """Zero the sums of rows that may not be returned: they would be looked at again for each that is high."""
+    cdef int64_t i
+    for i in range(n_rows):
+        sums[i] = sums[i] if eligible[i] else 0.0
 
 
 cdef inline void _accumulate(Cursor* cursor, double* sums, int64_t end) noexcept nogil:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pi_rank.ranking.semantic import VectorIndex
+    from pi_rank.snapshot_vectors import VectorSource
     from pi_rank.store import MemoryStore, RowChanges
 
 # Past this share of dead rows a refresh costs more than it saves, in memory and in every scan.
@@ -127,7 +128,7 @@ class Snapshot:
 def load_snapshot(store: MemoryStore, model_id: str | None) -> Snapshot:
     """The store's present generation, built from nothing. `model_id` None: without vectors."""
     version = store.version()
-    return _extend(_nothing(model_id), store.rows(), store, version)
+    return extend_snapshot(_nothing(model_id), store.rows(), store, version)
 
 
 def refresh_snapshot(snapshot: Snapshot, store: MemoryStore, model_id: str | None) -> Snapshot:
@@ -135,11 +136,11 @@ def refresh_snapshot(snapshot: Snapshot, store: MemoryStore, model_id: str | Non
     version = store.version()
     changes = store.rows(since=snapshot.version.generation)
     if changes.complete:
-        return _extend(_nothing(model_id), changes, store, version)
+        return extend_snapshot(_nothing(model_id), changes, store, version)
     if model_id != snapshot.model_id:
         snapshot = without_vectors(snapshot, model_id)
     if changes.added or changes.removed:
-        return _extend(snapshot, changes, store, version)
+        return extend_snapshot(snapshot, changes, store, version)
     return replace(snapshot, version=version, **extend_vectors(snapshot, store, snapshot.columns))
 
 
@@ -188,7 +189,10 @@ def _nothing(model_id: str | None) -> Snapshot:
     )
 
 
-def _extend(old: Snapshot, changes: RowChanges, store: MemoryStore, version: StoreVersion) -> Snapshot:
+def extend_snapshot(
+    old: Snapshot, changes: RowChanges, vectors: VectorSource, version: StoreVersion
+) -> Snapshot:
+    """A snapshot with rows added and removed, and the vectors that are new; the old one stays as it is."""
     fresh, phrases = read_columns(changes.added, old.books)
     columns = old.columns.followed_by(fresh)
     terms = [row.terms for row in changes.added]
@@ -212,7 +216,7 @@ def _extend(old: Snapshot, changes: RowChanges, store: MemoryStore, version: Sto
         lexical=old.lexical.updated(removed, terms) if old.ids else LexicalIndex.build(terms),
         phrases=old.phrases.updated(removed, phrases) if old.ids else PhraseAutomaton.build(phrases),
         books=old.books,
-        **extend_vectors(old, store, columns),
+        **extend_vectors(old, vectors, columns),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from itertools import compress
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 import numpy as np
 
@@ -17,11 +17,18 @@ if TYPE_CHECKING:
 
     from pi_rank.columns import Columns
     from pi_rank.snapshot import Snapshot
-    from pi_rank.store import MemoryStore
 
 NO_VECTOR = -1
 
 _log = logging.getLogger("pi_rank")
+
+
+class VectorSource(Protocol):
+    """Where new vectors come from: a MemoryStore, or what stands in for one."""
+
+    def vectors(self, model_id: str, after: int = 0) -> VectorRows:
+        """The model's vectors with a number above `after`."""
+        ...
 
 
 class SnapshotVectors(TypedDict):
@@ -33,11 +40,11 @@ class SnapshotVectors(TypedDict):
     last_vector: int
 
 
-def extend_vectors(old: Snapshot, store: MemoryStore, columns: Columns) -> SnapshotVectors:
+def extend_vectors(old: Snapshot, source: VectorSource, columns: Columns) -> SnapshotVectors:
     """The old vectors and the model's new ones, for the rows of `columns`."""
     if old.model_id is None:
         return SnapshotVectors(vectors=None, text_node=old.text_node, node_text=old.node_text, last_vector=0)
-    new = store.vectors(old.model_id, after=old.last_vector)
+    new = source.vectors(old.model_id, after=old.last_vector)
     try:
         return _append_vectors(old, new, columns)
     except VectorError as error:

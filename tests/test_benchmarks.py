@@ -50,7 +50,14 @@ def test_quantiles_are_of_each_argument_at_its_best():
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [(0.51, "0.51 µs"), (12.34, "12.3 µs"), (123.4, "123 µs"), (1234.0, "1.23 ms"), (98_765.0, "98.8 ms")],
+    [
+        (0.51, "0.51 µs"),
+        (12.34, "12.3 µs"),
+        (123.4, "123 µs"),
+        (1234.0, "1.23 ms"),
+        (98_765.0, "98.8 ms"),
+        (2e6, "2 s"),
+    ],
 )
 def test_microseconds_have_three_digits(value, said):
     assert microseconds(value) == said

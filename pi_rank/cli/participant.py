@@ -11,6 +11,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from pi_rank.cli import arguments as options
@@ -160,6 +161,8 @@ def _memory(arguments: argparse.Namespace) -> Callable[[Participant], Participan
         if given:
             raise ConfigError(f"--{given[0].replace('_', '-')} needs --memory-url")
         return lambda participant: participant
+    if find_spec("h11") is None:
+        raise ConfigError("--memory-url needs h11: pip install 'pi-rank[serve]'")
     from pi_rank.recall.client import RemanentiaHttpRecall
     from pi_rank.recall.participants import MemoryAugmentedParticipant
 

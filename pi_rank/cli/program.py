@@ -48,6 +48,8 @@ COMMANDS = {
     "participant": Command(
         "pi_rank.cli.participant:configure", "ask agents, with what memory holds for each turn"
     ),
+    "qmd": Command("pi_rank.cli.qmd:configure", "search Markdown and memory as qmd does"),
+    "mcp": Command("pi_rank.cli.qmd:configure_mcp", "the MCP server, over stdio or HTTP"),
     "doctor": Command(
         "pi_rank.cli.doctor:configure", "check the installation, the model, the memory and the store"
     ),

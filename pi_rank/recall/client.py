@@ -9,6 +9,7 @@ import msgspec
 
 from pi_rank.errors import ConfigError
 from pi_rank.recall.answer import check_headers, read_hits
+from pi_rank.recall.http_call import post
 from pi_rank.recall.origin import parse_origin
 from pi_rank.recall.token_file import read_token
 from pi_rank.recall.types import (
@@ -72,8 +73,6 @@ class RemanentiaHttpRecall:
         return MemoryRecallResult(query, hits, not hits, SOURCE, _NOTE_HITS if hits else _NOTE_NONE)
 
     async def _exchange(self, query: str, top_k: int) -> bytes:
-        from pi_rank.recall.http_call import post
-
         body = msgspec.json.encode({"query": query, "top_k": top_k})
         if len(body) > self._max_request:
             raise RecallUnavailableError

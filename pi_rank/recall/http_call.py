@@ -19,7 +19,7 @@ from pi_rank.recall.origin import Origin
 try:
     import h11
 except ImportError as error:
-    raise ImportError("recall over HTTP needs h11: pip install 'pi-rank[recall]'") from error
+    raise ImportError("recall over HTTP needs h11: pip install 'pi-rank[serve]'") from error
 
 READ_BYTES = 65_536
 MAX_HEADER_BYTES = 65_536

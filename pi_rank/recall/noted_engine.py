@@ -18,7 +18,7 @@ import numpy as np
 from pi_rank.engine import MemoryEngine
 from pi_rank.ranking.hybrid import DEPTH
 from pi_rank.records import embedded_text, encode_record, tags_text, text_hash
-from pi_rank.snapshot import _extend
+from pi_rank.snapshot import extend_snapshot
 from pi_rank.store import RowChanges, StoredRow
 from pi_rank.store_vectors import VectorRows
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pi_rank.records import MemoryRecord
     from pi_rank.results import Hit, SyncReport
     from pi_rank.snapshot import Snapshot
-    from pi_rank.store import MemoryStore
     from pi_rank.turn import Memory
 
 # Row ids of notes in a snapshot: above any that SQLite gives.
@@ -65,6 +64,7 @@ class NotedEngine(MemoryEngine):
         super().__init__(*parts)
         self._publishing = threading.Lock()
         self._note_rows: list[_NoteRow] = []
+        self._vector_model: str | None = None
         self._base: Snapshot | None = None
         self._published: Snapshot | None = None
 
@@ -80,13 +80,19 @@ class NotedEngine(MemoryEngine):
         with self._publishing:
             base = super()._fresh(wait_for_model=True)
             if base is not self._base or self._published is None:
+                if self._vector_model != base.model_id:  # vectors of two models are not comparable
+                    self._note_rows = [row._replace(vector=None) for row in self._note_rows]
+                    self._vector_model = base.model_id
                 self._note_rows = [self._embedded_row(row, base.model_id) for row in self._note_rows]
                 self._published = _with_notes(base, self._note_rows)
                 self._base = base
 
     def is_behind(self) -> bool:
-        """Whether another process has written to the store since the last refresh."""
-        return self._base is not None and self._base.version != self._store.version()
+        """Whether the store has been written to since the last refresh, or another model answers now."""
+        if self._base is None:
+            return False
+        model_id = self._models.queries.model_id
+        return self._base.version != self._store.version() or model_id not in (None, self._base.model_id)
 
     def add_notes(self, records: Sequence[MemoryRecord]) -> None:
         """Make new notes visible to the next search."""
@@ -129,7 +135,7 @@ class NotedEngine(MemoryEngine):
         ]
 
     def _embedded_row(self, row: _NoteRow, model_id: str | None) -> _NoteRow:
-        model = self._queries.model() if model_id is not None and row.vector is None else None
+        model = self._models.queries.model() if model_id is not None and row.vector is None else None
         if model is None:
             return row
         from pi_rank.records import decode_record
@@ -157,5 +163,4 @@ def _with_notes(snapshot: Snapshot, rows: Sequence[_NoteRow]) -> Snapshot:
     if not rows:
         return snapshot
     changes = RowChanges(snapshot.version.generation, False, [row.row for row in rows], [])
-    vectors = cast("MemoryStore", _Vectors(rows))
-    return _extend(snapshot, changes, vectors, snapshot.version)
+    return extend_snapshot(snapshot, changes, _Vectors(rows), snapshot.version)

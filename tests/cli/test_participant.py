@@ -10,7 +10,7 @@ import pytest
 
 from pi_rank.cli import main
 
-pytest.importorskip("h11", reason="pi-rank[recall] is not installed")
+pytest.importorskip("h11", reason="pi-rank[serve] is not installed")
 
 QUESTION = "What is up?"
 

@@ -10,7 +10,6 @@ from datetime import date, datetime
 
 import msgspec
 import pytest
-from observed import observed
 
 from pi_rank.block.budget import fit_lines
 from pi_rank.block.digest import daily_digest
@@ -21,6 +20,7 @@ from pi_rank.block.staleness import STALE_UNKNOWN, staleness_mark, utc_seconds
 from pi_rank.block.wakeup import build_wakeup
 from pi_rank.ranking.selection import MAX_HARD_RULES, hard_rule_key, is_hard_rule
 from pi_rank.records import MemoryRecord
+from tests.conformance.observed import observed
 
 TODAY = date(2026, 6, 30)
 DEFAULTS = {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from observed import observed
 
 from pi_rank.block.triviality import is_trivial, wants_sessions
+from tests.conformance.observed import observed
 
 # prompt -> (what is right, why). PI answers the opposite.
 BLOCK_DIFFERS = {

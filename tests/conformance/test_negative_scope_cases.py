@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from observed import observed
 
 from pi_rank._core.negative_scope import PhraseAutomaton
+from tests.conformance.observed import observed
 
 # Where PI is wrong: its case -> the numbered fault of the memory contract (section 7). In each of them PI
 # excludes a record that the right rules keep. A case that is not here must come out as PI has it.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from observed import observed
 
 from pi_rank.ranking.selection import select
+from tests.conformance.observed import observed
 
 # (l1_count, l2_count, maxRecords, maxL1, maxL2) -> what is right, and why.
 DIFFERS = {

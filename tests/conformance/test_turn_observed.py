@@ -6,12 +6,12 @@ from datetime import datetime, timezone
 
 import numpy as np
 import pytest
-from observed import observed
 
 from pi_rank.context import SessionContext
 from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.ranking.lexical import LexicalIndex
 from pi_rank.turn import MAX_CONTESTED, MIN_OVERLAP
+from tests.conformance.observed import observed
 from tests.memory import engine_on
 
 NOW = datetime(2026, 6, 30, 12, tzinfo=timezone.utc)

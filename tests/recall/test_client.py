@@ -15,9 +15,11 @@ import time
 import pytest
 
 from pi_rank.errors import ConfigError
-from pi_rank.recall.client import RemanentiaHttpRecall
 from pi_rank.recall.types import RecallUnavailableError
 from tests.recall.raw_server import response, serving
+
+pytest.importorskip("h11", reason="pi-rank[serve] is not installed")
+from pi_rank.recall.client import RemanentiaHttpRecall
 
 ROW = {"name": "notes/a.md", "type": "semantic", "snippet": "hello world", "score": 0.5}
 # An answer as REMANENTIA shapes it (contract, section 1).

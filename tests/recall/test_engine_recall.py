@@ -14,7 +14,7 @@ from pi_rank.recall.engine_recall import EngineRecall
 from pi_rank.recall.rows import memory_hit, presentation
 from pi_rank.records import Evidence, MemoryRecord
 from pi_rank.results import Hit
-from tests.recall.conftest import record
+from tests.recall.roots import record
 
 
 @pytest.fixture

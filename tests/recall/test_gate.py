@@ -7,15 +7,16 @@ import json
 import logging
 
 import pytest
-from starlette.requests import Request
 
 import pi_rank.recall as recall
-from pi_rank.recall import bodies
-from pi_rank.recall.api_errors import ApiError
 from pi_rank.recall.audit import AuditLog
-from pi_rank.recall.gate import Gate
 from pi_rank.recall.metrics import Metrics
 from pi_rank.recall.settings import Settings
+
+requests = pytest.importorskip("starlette.requests", reason="pi-rank[serve] is not installed")
+from pi_rank.recall import bodies  # noqa: E402
+from pi_rank.recall.api_errors import ApiError  # noqa: E402
+from pi_rank.recall.gate import Gate  # noqa: E402
 
 HEADERS = [(b"host", b"localhost"), (b"content-length", b"2")]
 
@@ -71,7 +72,7 @@ def read(messages, *, limit=100, seconds=5.0, length=b"2"):
             part = next(parts)
         return part
 
-    request = Request(scope_of(headers=[(b"content-length", length)]), receive)
+    request = requests.Request(scope_of(headers=[(b"content-length", length)]), receive)
     return asyncio.run(bodies.read_object(request, limit, seconds))
 
 

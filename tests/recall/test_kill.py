@@ -16,7 +16,8 @@ import time
 
 import pytest
 
-from tests.recall.conftest import running, write_root
+from tests.recall.roots import write_root
+from tests.recall.served import running
 
 KILLS = int(os.environ.get("PI_RANK_KILLS", "3"))
 WRITERS = 8

@@ -9,10 +9,11 @@ import pytest
 
 from benchmarks.hashing_embedder import HashingEmbedder
 from pi_rank.context import SessionContext
+from pi_rank.embedding.queries import QueryEmbedder
 from pi_rank.engine import MemoryEngine
 from pi_rank.recall.noted_engine import open_noted
 from pi_rank.records import MemoryRecord
-from tests.recall.conftest import record
+from tests.recall.roots import record
 
 
 def note(number, statement, **fields):
@@ -108,6 +109,19 @@ def test_searches_go_on_while_notes_come(engine):
         for thread in threads:
             thread.join()
     assert failures == []
+
+
+def test_another_model_answers_for_notes_too(engine):
+    engine.add_notes([note(1, "blue lamp means standby")])
+    engine._models.queries = QueryEmbedder(HashingEmbedder(32))
+    engine.sync()
+    assert engine.is_behind()
+    assert names(engine, "blue lamp")[0] == "note_1"
+    engine.refresh()
+    assert not engine.is_behind()
+    best = engine.recall("blue lamp means standby", 1, None)[0]
+    assert best.id == "note_1"
+    assert {source.source for source in best.sources} == {"lexical", "semantic"}
 
 
 def test_blank_queries_find_nothing(engine):

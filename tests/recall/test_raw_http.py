@@ -16,8 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pi_rank.recall.connection import connection_class
-from tests.recall.conftest import running
+from tests.recall.served import running
 
 FUZZ_SECONDS = os.environ.get("PI_RANK_FUZZ_SECONDS")
 BODY = b'{"query":"deploy orchard","top_k":1}'
@@ -141,6 +140,8 @@ def limited(seconds):
     import threading
 
     import uvicorn
+
+    from pi_rank.recall.connection import connection_class
 
     async def application(scope, receive, send):
         await receive()
@@ -277,11 +278,11 @@ PIECES = st.sampled_from(
 )
 
 
-# A hundred of these take about five seconds.
-EXAMPLES = 100 if FUZZ_SECONDS is None else int(FUZZ_SECONDS) * 20
+# About two hundred of these a second.
+EXAMPLES = 100 if FUZZ_SECONDS is None else int(FUZZ_SECONDS) * 200
 
 
-@pytest.mark.timeout(120 + EXAMPLES)
+@pytest.mark.timeout(120 + EXAMPLES // 20)
 @settings(deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(PIECES | st.binary(max_size=30), max_size=10))
 def test_any_bytes_get_an_answer_or_an_end(server, pieces):

@@ -16,7 +16,7 @@ from pi_rank.recall import refresh
 from pi_rank.recall.noted_engine import open_noted
 from pi_rank.recall.refresh import Refresher, files_signature
 from pi_rank.store import MemoryStore
-from tests.recall.conftest import record
+from tests.recall.roots import record
 
 
 @pytest.fixture

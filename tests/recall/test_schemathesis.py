@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recall.conftest import running
+from tests.recall.served import running
 
 SECONDS = int(os.environ.get("PI_RANK_FUZZ_SECONDS", "30"))
 pytest.importorskip("schemathesis", reason="schemathesis is not installed")

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from pi_rank.cli import main
-from tests.recall.conftest import running
+from tests.recall.served import running
 
 BODY = {"query": "deploy orchard", "top_k": 2}
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permission bits of POSIX")

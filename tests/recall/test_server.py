@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from tests.recall.conftest import record, running
+from tests.recall.roots import record
+from tests.recall.served import running
 
 BODY = {"query": "deploy orchard", "top_k": 2}
 

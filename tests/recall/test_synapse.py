@@ -20,7 +20,7 @@ from pi_rank.recall.engine_recall import EngineRecall
 from pi_rank.recall.fence import render_hits
 from pi_rank.recall.participants import MemoryAugmentedParticipant, TurnRequest
 from pi_rank.recall.types import MemoryPolicy
-from tests.recall.conftest import running
+from tests.recall.served import running
 
 synapse = pytest.importorskip("synapse_channel.participants", reason="synapse-channel is not installed")
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="scripted commands of POSIX")

@@ -1,0 +1,32 @@
+"""`pi-rank qmd` and `pi-rank mcp`: handed over whole to pi_rank.qmd."""
+
+from __future__ import annotations
+
+import argparse
+
+# No argument can hold it, so that none is taken for an option of ours.
+NO_PREFIX = "\0"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Everything after `qmd` is qmd's own."""
+    _hand_over(parser, [])
+
+
+def configure_mcp(parser: argparse.ArgumentParser) -> None:
+    """`pi-rank mcp` is `qmd mcp`."""
+    _hand_over(parser, ["mcp"])
+
+
+def _hand_over(parser: argparse.ArgumentParser, words: list[str]) -> None:
+    parser.prefix_chars = NO_PREFIX
+    parser.add_argument("argv", nargs=argparse.REMAINDER)
+
+    def run(arguments: argparse.Namespace) -> int:
+        from pi_rank.qmd.command import main
+
+        if arguments.argv[:1] in (["-h"], ["--help"]):
+            print(parser.format_usage())
+        return main([*words, *arguments.argv])
+
+    parser.set_defaults(run=run)

@@ -1,0 +1,82 @@
+"""Locks between processes, which the operating system drops when their holder dies."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+RETRY_SECONDS = 0.02
+
+
+class Held(Exception):
+    """Another process has the lock; `pid` is its number where it is known."""
+
+    def __init__(self, pid: int | None) -> None:
+        super().__init__(pid)
+        self.pid = pid
+
+
+@contextmanager
+def exclusive(path: Path, wait_seconds: float = 0.0) -> Iterator[None]:
+    """Hold the lock file `path`, which stays behind: removing it would let two holders in.
+
+    :raises Held: another process has it, after `wait_seconds`.
+    :raises OSError: the file cannot be made.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        deadline = time.monotonic() + wait_seconds
+        while not _try_lock(descriptor):
+            if time.monotonic() >= deadline:
+                raise Held(holder(path))
+            time.sleep(RETRY_SECONDS)
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, str(os.getpid()).encode())
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def holder(path: Path) -> int | None:
+    """The process number that the last holder wrote."""
+    try:
+        return int(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def is_held(path: Path) -> bool:
+    """Whether some process holds the lock now."""
+    if not path.exists():
+        return False
+    try:
+        with exclusive(path):
+            return False
+    except Held:
+        return True
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(descriptor: int) -> bool:
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _try_lock(descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
