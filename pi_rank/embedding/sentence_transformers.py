@@ -82,7 +82,7 @@ def _load(card: SentenceTransformersCard) -> Any:  # noqa: ANN401
     if importlib.util.find_spec("sentence_transformers") is None:
         raise ModelError(
             f"{card.source!r} is none of the models that ship with pi-rank ({', '.join(shipped_cards())}), "
-            "and to run it as a sentence-transformers model needs: pip install 'pi-rank[sentence-transformers]'"
+            "and to run it with sentence-transformers needs: pip install 'pi-rank[sentence-transformers]'"
         )
     from sentence_transformers import SentenceTransformer
 
