@@ -13,10 +13,10 @@ CHUNK_TOKENS = 900
 OVERLAP_TOKENS = CHUNK_TOKENS * 15 // 100
 # A chunk ends at the best place of its last third: nearer to its start, it would be too short.
 LOOK_BACK_TOKENS = CHUNK_TOKENS // 3
-# What the shipped model reads of a text (256), less the title that goes before each passage.
-PASSAGE_TOKENS = 200
+# What the shipped model reads of a text (128), less the title that goes before each passage.
+PASSAGE_TOKENS = 100
 # A heading begins a new passage, unless the one before it would say too little.
-LEAST_PASSAGE_TOKENS = 50
+LEAST_PASSAGE_TOKENS = 30
 CHARACTERS_PER_TOKEN = 4  # of English in WordPiece and BPE vocabularies
 
 _HEADING = re.compile(r" {0,3}(#{1,6})\s")

@@ -207,8 +207,9 @@ def test_embedding_stops_at_the_deadline_and_goes_on_later(world):
         parse(["embed"]), places(world.environment), world.environment, "/", lambda _: None, lambda _: None
     )
     collections = list(load(call.places.config).collections.values())
-    assert embed(call, collections, 0.0) == (0, 80, "")
-    assert embed(call, collections, None) == (80, 0, "")
+    none, passages, busy = embed(call, collections, 0.0)
+    assert (none, busy) == (0, "") and passages >= 80  # at least one of each file
+    assert embed(call, collections, None) == (passages, 0, "")
     assert embed(call, collections, None) == (0, 0, "")
 
 
