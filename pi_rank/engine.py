@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,6 +21,7 @@ from pi_rank.model_change import StoreModels
 from pi_rank.processors import run_processors
 from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.ranking.hybrid import hits, rank
+from pi_rank.ranking.rerank import RerankStage
 from pi_rank.rebuild import rebuild
 from pi_rank.store import MemoryStore, default_store_path, open_store
 from pi_rank.store_schema import DamagedStoreError
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from pi_rank.embedding import Embedder
     from pi_rank.memory_root import RootContents
     from pi_rank.ranking.hybrid import RankingRule
+    from pi_rank.ranking.rerank import Reranker
     from pi_rank.results import Hit, RetrievalContext, SyncReport
     from pi_rank.root_config import RootConfig
     from pi_rank.snapshot import Snapshot
@@ -58,12 +61,14 @@ class MemoryEngine:
         models: StoreModels,
         config: RootConfig | None,
         ranking: RankingRule = "default",
+        reranker: Reranker | None = None,
     ) -> None:
         self._root = root
         self._store = store
         self._models = models
         self._config = config
         self._rule = ranking
+        self._reranking = RerankStage(reranker)
         self._analyzer = FtsAnalyzer()
         self._keeper = SnapshotKeeper(store)
 
@@ -76,6 +81,7 @@ class MemoryEngine:
         model: str | Embedder | None = "default",
         config: RootConfig | None = None,
         ranking: RankingRule = "default",
+        reranker: Reranker | None = None,
     ) -> MemoryEngine:
         """Opens a memory root. Nothing is read from it before `sync`, and nothing is ever written to it.
 
@@ -85,6 +91,9 @@ class MemoryEngine:
         :param config: used instead of the root's config.json.
         :param ranking: how lexical and semantic hits become one order: "default", measured to be at least as
             good as the better of the two (docs/ranking.md), or "rrf", PI's Reciprocal Rank Fusion.
+        :param reranker: orders the best 32 candidates anew, such as
+            `pi_rank.ranking.cross_encoder.CrossEncoderReranker`. A turn in which it fails, or is late, keeps
+            the ranking's order and says so in `stats["reranked"]`.
 
         A store that may not be written to is read, with a warning that `sync` will fail.
 
@@ -97,11 +106,12 @@ class MemoryEngine:
         memory_root = MemoryRoot(root)
         memory_root.require_folder()
         opened = open_store(default_store_path(memory_root.path) if store is None else Path(store))
-        return cls(memory_root, opened, StoreModels(opened, model), config, ranking)
+        return cls(memory_root, opened, StoreModels(opened, model), config, ranking, reranker)
 
     def close(self) -> None:
         """Closes the store and lets go of the model. Closing twice is harmless."""
         self._models.close()
+        self._reranking.close()
         self._keeper.close()
         self._store.close()
         self._analyzer.close()
@@ -182,7 +192,8 @@ class MemoryEngine:
         :param today: dates the day's log and the ages, in UTC; now by default.
         :param max_bytes: the block's size in bytes of UTF-8, everything counted.
         :param max_records: records under Selected Memory; the root's config.json by default, else 12.
-        :param deadline_ms: milliseconds after which the turn goes on without the query's vector.
+        :param deadline_ms: milliseconds after which the turn goes on without the query's vector, or the
+            reranker's scores, where they are not there yet.
         :param query_vector: float32[dimension] of unit length, instead of embedding the prompt.
         :raises ContextError, ConfigError, VectorError: an argument is out of range.
         """
@@ -195,7 +206,8 @@ class MemoryEngine:
         memory = self._memory(day, wait_for_model=deadline is None)
         if given is None and memory.snapshot.model_id not in (None, queries.model_id):
             vector = GivenVector(None, "the model is being changed")
-        return run_turn(memory, Request(context, day, max_bytes, max_records, vector), watch)
+        request = Request(context, day, max_bytes, max_records, vector, deadline)
+        return run_turn(memory, request, watch)
 
     def search(
         self,
@@ -209,6 +221,7 @@ class MemoryEngine:
 
         :param context: where the question is asked: only what is eligible there is found. None searches every
             active record, whatever its profile, project and scope.
+        :param mode: "lexical" and "semantic" give that source's own order; no reranker is asked.
         :raises ContextError: k is negative, or the mode is unknown.
         """
         if k < 0:
@@ -225,6 +238,10 @@ class MemoryEngine:
         vector = queries.request(query, None).get() if comparable else None
         words = "" if mode == "semantic" else query
         ranking = rank(snapshot, self._analyzer, words, vector, eligible, depth=k, rule=self._rule)
+        if mode == "hybrid":
+            ranking, reranked = self._reranking.apply(snapshot, query, ranking, None)
+            if reranked not in (None, "ok"):  # hits have no stats to say it in
+                warnings.warn(f"searched without the reranker: {reranked}", RuntimeWarning, stacklevel=2)
         return list(hits(snapshot, ranking, ranking.rows[:k].tolist()))
 
     def retrieve_batch(
@@ -306,6 +323,7 @@ class MemoryEngine:
             config=self._config or self._root.config(),
             analyzer=self._analyzer,
             rule=self._rule,
+            reranking=self._reranking,
             relevance_floor=self._models.queries.relevance_floor,
         )
 

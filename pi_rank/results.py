@@ -30,7 +30,8 @@ class Hit(msgspec.Struct, frozen=True):
     """One ranked record. `score` is the sum of its sources' shares; equal scores are ordered by record id.
 
     Scores compare within one answer only: where both sources answered they are `pi_rank.ranking.blend`'s;
-    else, and with `ranking="rrf"`, those of Reciprocal Rank Fusion.
+    else, and with `ranking="rrf"`, those of Reciprocal Rank Fusion. A reranker changes the order of hits, not
+    their scores.
     """
 
     id: str

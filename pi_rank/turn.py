@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pi_rank.notes import Notes, SessionSummary
     from pi_rank.ranking.analysis import FtsAnalyzer
     from pi_rank.ranking.hybrid import RankingRule
+    from pi_rank.ranking.rerank import RerankStage
     from pi_rank.records import MemoryRecord
     from pi_rank.root_config import RootConfig
     from pi_rank.snapshot import Snapshot
@@ -41,17 +42,22 @@ class Memory(NamedTuple):
     config: RootConfig
     analyzer: FtsAnalyzer
     rule: RankingRule
+    reranking: RerankStage
     relevance_floor: float | None
 
 
 class Request(NamedTuple):
-    """One turn: what is asked, on which day, how much may be shown, and the prompt's vector to be."""
+    """One turn: what is asked, on which day, how much may be shown, and the prompt's vector to be.
+
+    `deadline`: when to go on without a reranker's answer, on the clock of `time.perf_counter`.
+    """
 
     context: SessionContext
     today: date
     max_bytes: int
     max_records: int | None
     query_vector: QueryVector
+    deadline: float | None
 
 
 class Stopwatch:
@@ -93,11 +99,16 @@ def _scoped(memory: Memory, request: Request, allowed: Eligibility, watch: Stopw
     max_records, max_l1, max_l2 = memory.config.budgets(request.max_records)
     ranking = rank(snapshot, memory.analyzer, prompt, vector, allowed.eligible, rule=memory.rule)
     watch.lap("ranking")
+    off_topic = _off_topic(ranking.relevance, memory.relevance_floor)
+    reranked = None
+    if not off_topic:  # else nothing is selected
+        ranking, reranked = memory.reranking.apply(snapshot, prompt, ranking, request.deadline)
+    if reranked is not None:
+        watch.lap("reranking")
     rule_rows = _hard_rules(snapshot, allowed)
     rules = [snapshot.record(row) for row in rule_rows]
     # A rule that has no room in its section may still be selected.
     shown = rule_rows[: count_hard_rules(rules, max_bytes=request.max_bytes)]
-    off_topic = _off_topic(ranking.relevance, memory.relevance_floor)
     chosen = select(
         ranking.rows[:0] if off_topic else ranking.rows,
         snapshot.columns.layer,
@@ -133,6 +144,7 @@ def _scoped(memory: Memory, request: Request, allowed: Eligibility, watch: Stopw
             "vector_search": ranking.strategy,
             "relevance": ranking.relevance,
             "off_topic": off_topic,
+            "reranked": reranked,
             "omitted": block.omitted,
         },
         timings=watch.laps(),

@@ -33,9 +33,9 @@ def write_root(root, records, tombstones=(), config=None):
 
 
 @contextmanager
-def engine_on(tmp_path, records, *, model=None, **root):
+def engine_on(tmp_path, records, *, model=None, reranker=None, **root):
     """A synced engine on a new memory root below `tmp_path`, lexical only by default."""
     path = write_root(tmp_path / "root", records, **root)
-    with MemoryEngine.open(path, store=tmp_path / "store.sqlite3", model=model) as engine:
+    with MemoryEngine.open(path, store=tmp_path / "store.sqlite3", model=model, reranker=reranker) as engine:
         engine.sync()
         yield engine

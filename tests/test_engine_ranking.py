@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import threading
+
 import pytest
 
 from benchmarks.hashing_embedder import HashingEmbedder
@@ -21,9 +24,13 @@ def folder(tmp_path_factory):
     return write_root(tmp_path_factory.mktemp("ranking") / "root", RECORDS)
 
 
-def opened(folder, ranking):
+def opened(folder, ranking, reranker=None):
     engine = MemoryEngine.open(
-        folder, store=folder.parent / "s.sqlite3", model=HashingEmbedder(32), ranking=ranking
+        folder,
+        store=folder.parent / "s.sqlite3",
+        model=HashingEmbedder(32),
+        ranking=ranking,
+        reranker=reranker,
     )
     engine.sync()
     return engine
@@ -111,3 +118,121 @@ def test_a_prompt_of_another_subject_selects_nothing(tmp_path, prompt, model, ra
 def test_an_unknown_ranking_is_refused(folder):
     with pytest.raises(ConfigError, match="unknown ranking 'best': use default or rrf"):
         MemoryEngine.open(folder, ranking="best")
+
+
+class LastNumberFirst:
+    """Scores a text by the number that it ends in, w0 to w129: the most is the best."""
+
+    def __init__(self):
+        self.seen = []
+
+    def scores(self, query, texts):
+        self.seen.append((query, list(texts)))
+        return [float(text.rpartition("w")[2]) for text in texts]
+
+
+@pytest.mark.parametrize("ranking", ["default", "rrf"])
+def test_a_reranker_orders_the_best_and_leaves_scores_and_the_rest(folder, ranking):
+    reranker = LastNumberFirst()
+    with opened(folder, ranking) as engine:
+        plain = engine.search(QUERY, k=100)
+    with opened(folder, ranking, reranker) as engine:
+        found = engine.search(QUERY, k=100)
+        few = engine.search(QUERY, k=3)
+        turn = engine.build_retrieval_context(SessionContext(latest_user_message=QUERY))
+        lexical = engine.search(QUERY, k=5, mode="lexical")
+    expected = sorted(plain[:32], key=lambda hit: hit.id, reverse=True) + plain[32:]
+    assert found == expected != plain
+    assert few == expected[:3]
+    assert list(turn.selected) == expected[:8]
+    assert (turn.stats["reranked"], list(turn.timings)[4:6]) == ("ok", ["ranking", "reranking"])
+    assert [part.rank for hit in lexical for part in hit.sources if part.source == "lexical"] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
+    assert reranker.seen == [(QUERY, [hit.record.statement for hit in plain[:32]])] * 3
+
+
+class Raises:
+    def scores(self, query, texts):
+        raise TimeoutError("the endpoint hung up")
+
+
+class Gives:
+    def __init__(self, make):
+        self.scores = lambda query, texts: make(len(texts))
+
+
+FAULTS = [
+    (Raises(), "failed: the endpoint hung up"),
+    (
+        Gives(lambda count: [1.0] * (count - 1)),
+        r"failed: the reranker gave scores of shape \(31,\) for 32 texts",
+    ),
+    (
+        Gives(lambda count: [[1.0]] * count),
+        r"failed: the reranker gave scores of shape \(32, 1\) for 32 texts",
+    ),
+    (Gives(lambda count: [float("nan")] * count), "failed: the reranker gave a score that is not finite"),
+    (Gives(lambda count: [float("inf")] + [1.0] * (count - 1)), "failed: .* not finite"),
+    (Gives(lambda count: None), "failed: .+"),
+    (Gives(lambda count: ["best"] * count), "failed: could not convert string to float: 'best'"),
+]
+
+
+@pytest.mark.parametrize(("reranker", "status"), FAULTS)
+@pytest.mark.parametrize("deadline_ms", [None, 60_000])
+def test_a_reranker_that_fails_is_left_out(folder, reranker, status, deadline_ms):
+    context = SessionContext(latest_user_message=QUERY)
+    with opened(folder, "default") as engine:
+        plain = engine.build_retrieval_context(context)
+        searched = engine.search(QUERY, k=40)
+    with opened(folder, "default", reranker) as engine:
+        turn = engine.build_retrieval_context(context, deadline_ms=deadline_ms)
+        with pytest.warns(RuntimeWarning, match=f"searched without the reranker: {status}"):
+            assert engine.search(QUERY, k=40) == searched
+    assert re.fullmatch(status, turn.stats["reranked"])
+    assert (turn.markdown, turn.selected) == (plain.markdown, plain.selected)
+
+
+def test_a_reranker_that_hangs_is_late_again_and_again_and_then_answers(folder):
+    go_on = threading.Event()
+
+    class Hangs(LastNumberFirst):
+        def scores(self, query, texts):
+            assert go_on.wait(30)
+            return super().scores(query, texts)
+
+    context = SessionContext(latest_user_message=QUERY)
+    with opened(folder, "default") as engine:
+        plain = engine.build_retrieval_context(context)
+    with opened(folder, "default", Hangs()) as engine:
+        vector = HashingEmbedder(32).embed_query(QUERY)
+        turns = [
+            engine.build_retrieval_context(context, deadline_ms=limit, query_vector=vector)
+            for limit in (0, 20, 20)
+        ]
+        go_on.set()
+        after = engine.build_retrieval_context(context, deadline_ms=30_000, query_vector=vector)
+    assert [turn.stats["reranked"] for turn in turns] == ["late"] * 3
+    assert [turn.selected for turn in turns] == [plain.selected] * 3
+    assert after.stats["reranked"] == "ok"
+    assert after.selected != plain.selected
+
+
+def test_a_reranker_is_not_asked_where_there_is_nothing_to_order(tmp_path):
+    reranker = LastNumberFirst()
+    root = write_root(tmp_path / "root", RECORDS)
+    with MemoryEngine.open(
+        root, store=tmp_path / "s.sqlite3", model=WithFloor(32), reranker=reranker
+    ) as engine:
+        engine.sync()
+        away = engine.build_retrieval_context(SessionContext(latest_user_message="plan a birthday party"))
+    with MemoryEngine.open(root, store=tmp_path / "s.sqlite3", model=None, reranker=reranker) as engine:
+        unknown = engine.build_retrieval_context(SessionContext(latest_user_message="plan a birthday party"))
+    assert (away.stats["off_topic"], away.stats["reranked"]) == (True, None)
+    assert (unknown.stats["candidates"], unknown.stats["reranked"]) == (0, None)
+    assert reranker.seen == []
