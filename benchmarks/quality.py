@@ -78,13 +78,18 @@ def run_queries(
 @contextmanager
 def opened(collection: Collection, embedder: Embedder, rule: Any, cache: Path) -> Iterator[MemoryEngine]:
     """An engine on a memory root with the collection's documents, in step with it."""
-    home = cache / f"{collection.name}-{collection.key}"
-    root = write_memory_root(collection, home / "root")
-    with MemoryEngine.open(root, store=home / "store.sqlite3", model=embedder, ranking=rule) as engine:
+    folder = home(collection, cache)
+    root = write_memory_root(collection, folder / "root")
+    with MemoryEngine.open(root, store=folder / "store.sqlite3", model=embedder, ranking=rule) as engine:
         report = engine.sync(progress=_progress(collection.name))
         for skipped in report.skipped:
             print(f"{collection.name}: {skipped}", file=sys.stderr)
         yield engine
+
+
+def home(collection: Collection, cache: Path) -> Path:
+    """The folder of a collection's memory root and store."""
+    return cache / f"{collection.name}-{collection.key}"
 
 
 def summary(scores: Scores) -> dict[str, Any]:

@@ -1,10 +1,9 @@
-"""What each constant of the default ranking is worth, and what the relevance floor holds back."""
+"""What the parts of the default ranking are worth, what other rules reach, and what the floor holds back."""
 
 from __future__ import annotations
 
 import argparse
 import random
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,36 +12,67 @@ from platformdirs import user_cache_path
 
 from benchmarks.beir import Collection, read_collections
 from benchmarks.cached_embedder import CachedEmbedder
-from benchmarks.metrics import METRICS
-from benchmarks.quality import measure, opened
+from benchmarks.quality import opened
+from benchmarks.rules import (
+    NDCG,
+    RECALL,
+    blended,
+    fused,
+    load_memory,
+    min_max,
+    rrf,
+    score,
+    summed,
+    z_score,
+)
 from pi_rank import SessionContext
 from pi_rank.embedding import load_embedder
-from pi_rank.ranking import blend
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from benchmarks.rules import Memory, Rule
     from pi_rank.embedding import Embedder
 
+    Memories = dict[str, list[Memory]]
     Folders = dict[str, list[Collection]]
 
-VARIANTS: dict[str, dict[str, Any]] = {
-    "default": {},
-    "no centre": {"CENTRING": 0.0},
-    "no feedback": {"FEEDBACK": 0.0},
-    "neither": {"CENTRING": 0.0, "FEEDBACK": 0.0},
-    "words never weighed down": {"BACKGROUND": slice(0, 0)},
-    **{f"words {value}": {"LEXICAL": value} for value in (0.3, 0.4, 0.6, 0.7)},
-    **{f"centre {value}": {"CENTRING": value} for value in (0.25, 0.75)},
-    **{f"feedback {value}": {"FEEDBACK": value} for value in (0.25, 0.75)},
-    **{f"feedback of {rows}": {"FEEDBACK_ROWS": rows} for rows in (1, 3, 5)},
+UNWEIGHED = slice(0, 0)  # no background: words count in full
+
+VARIANTS: dict[str, Rule] = {
+    "default": blended(),
+    "no centre": blended(centre=0.0),
+    "no feedback": blended(feedback=0.0),
+    "neither": blended(centre=0.0, feedback=0.0),
+    "words never weighed down": blended(background=UNWEIGHED),
+    "words never weighed down, .35": blended(background=UNWEIGHED, words=0.35),
+    "BM25 without coverage": blended(coverage=0.0),
+    "coverage without BM25": blended(coverage=1.0),
+    **{f"words {value}": blended(words=value) for value in (0.3, 0.4, 0.6, 0.7)},
+    **{f"centre {value}": blended(centre=value) for value in (0.25, 0.75)},
+    **{f"centre of {hits} hits": blended(centre_hits=hits) for hits in (20, 50)},
+    **{f"feedback {value}": blended(feedback=value) for value in (0.25, 0.75)},
+    **{f"feedback of {rows}": blended(feedback_rows=rows) for rows in (1, 3, 5)},
+}
+OTHERS: dict[str, Rule] = {
+    "rrf": rrf,
+    **{f"rrf, {share} words": fused(share, 60) for share in (0.25, 0.5, 0.75)},
+    **{f"rrf, k = {k}": fused(0.45, k) for k in (5, 20)},
+    "sum of min-max scores": summed(min_max),
+    "sum of z-scores": summed(z_score),
+    **{
+        f"cosine + {words} BM25 / max": blended(
+            words=words, coverage=0.0, background=UNWEIGHED, centre=0.0, feedback=0.0
+        )
+        for words in (0.2, 0.3, 0.4)
+    },
 }
 FLOORS = (0.25, 0.3, 0.35, 0.4)
 ASKED = 100  # questions of each other folder
 
 
 def main(argv: list[str]) -> int:
-    """Prints two Markdown tables for the folders, as `python -m benchmarks quality` takes them."""
+    """Prints three Markdown tables for the folders, as `python -m benchmarks quality` takes them."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks quality_parts", description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="a folder in BEIR layout")
     parser.add_argument(
@@ -52,21 +82,24 @@ def main(argv: list[str]) -> int:
     options.cache.mkdir(parents=True, exist_ok=True)
     embedder = CachedEmbedder(load_embedder("default"), options.cache)
     folders = {folder.name: read_collections(folder) for folder in options.folders}
-    print("\n".join(variants(folders, embedder, options.cache)), end="\n\n")
+    memories = {
+        name: [load_memory(one, embedder, options.cache) for one in found] for name, found in folders.items()
+    }
+    print("\n".join(table("nDCG@10 of the default", VARIANTS, memories, embedder)), end="\n\n")
+    print("\n".join(table("of another rule", OTHERS, memories, embedder)), end="\n\n")
     print("\n".join(floors(folders, embedder, options.cache)))
     embedder.save()
     return 0
 
 
-def variants(folders: Folders, embedder: Embedder, cache: Path) -> Iterator[str]:
-    """nDCG@10 of the default with other constants: a row for each variant."""
-    yield f"| nDCG@10 | {' | '.join(folders)} | mean |"
-    yield f"|---|{'---|' * len(folders)}---|"
-    for name, constants in VARIANTS.items():
-        with replaced(constants):
-            scores = [measure(found, embedder, ("default",), cache)["default"] for found in folders.values()]
-        means = [float(rows[:, METRICS.index("nDCG@10")].mean()) for rows in scores]
-        yield f"| {name} | {' | '.join(f'{mean:.4f}' for mean in means)} | {np.mean(means):.4f} |"
+def table(head: str, rules: dict[str, Rule], folders: Memories, embedder: Embedder) -> Iterator[str]:
+    """nDCG@10 by folder, its mean and that of recall@10: a row for each rule."""
+    yield f"| {head} | {' | '.join(folders)} | mean | recall@10 |"
+    yield f"|---|{'---|' * len(folders)}---|---|"
+    for name, rule in rules.items():
+        means = np.array([score(memories, embedder, rule).mean(axis=0) for memories in folders.values()])
+        each = " | ".join(f"{mean:.4f}" for mean in means[:, NDCG])
+        yield f"| {name} | {each} | {means[:, NDCG].mean():.4f} | {means[:, RECALL].mean():.4f} |"
 
 
 def floors(folders: Folders, embedder: Embedder, cache: Path) -> Iterator[str]:
@@ -101,16 +134,3 @@ def sampled(collections: list[Collection]) -> list[str]:
     chosen = random.Random(0)
     texts = [list(collection.queries.values()) for collection in collections]
     return [text for one in texts for text in chosen.sample(one, min(ASKED, len(one)))]
-
-
-@contextmanager
-def replaced(constants: dict[str, Any]) -> Iterator[None]:
-    """Other constants in blend.py for a while."""
-    before = {name: getattr(blend, name) for name in constants}
-    try:
-        for name, value in constants.items():
-            setattr(blend, name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(blend, name, value)

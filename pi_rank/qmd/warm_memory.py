@@ -14,7 +14,7 @@ from pi_rank.qmd.found import Found, Ranked
 from pi_rank.qmd.fts import bound
 from pi_rank.qmd.memory_shelf import found_record
 from pi_rank.qmd.models import MARKDOWN_MODEL, Models
-from pi_rank.ranking.blend import LEXICAL
+from pi_rank.ranking.blend import DEFAULTS
 from pi_rank.ranking.hybrid import rank
 from pi_rank.ranking.terms import matching_terms
 from pi_rank.snapshot import Snapshot, load_snapshot, refresh_snapshot
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # What the engine's order gives to the query's own text: cosine 1, half of which is taken away and given
 # back, and every word.
-HIGHEST_BLEND = 1.0 + LEXICAL
+HIGHEST_BLEND = 1.0 + DEFAULTS.words
 
 
 class WarmMemory:

@@ -27,18 +27,26 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int32]
     Scores = NDArray[np.float64]
 
-# What all semantic hits have in common does not tell them apart: half of it is taken away.
-CENTRING = 0.5
-# What is near to the best rows is likely to be relevant too. Two: one may be wrong, a third often is.
-FEEDBACK = 0.5
-FEEDBACK_ROWS = 2
-# The lexical part lies between 0 and 1; the cosines of hits differ by half of that.
-LEXICAL = 0.5
-# Semantic hits that are near misses: past those that can be relevant, before those that have nothing to say.
-BACKGROUND = slice(9, 50)
-# Hits whose mean is the centre, however many were asked for.
-CENTRE_HITS = 100
 
+class BlendConstants(NamedTuple):
+    """The rule's constants. Others are for benchmarks that say what these are worth."""
+
+    # The lexical part lies between 0 and 1; the cosines of hits differ by half of that.
+    words: float = 0.5
+    # Coverage's share of the lexical part, BM25 has the rest.
+    coverage: float = 0.5
+    # Semantic hits that are near misses: past those that can be relevant, before those with nothing to say.
+    background: slice = slice(9, 50)
+    # What all semantic hits have in common does not tell them apart: half of it is taken away.
+    centre: float = 0.5
+    # Hits whose mean is the centre, however many were asked for.
+    centre_hits: int = 100
+    # What is near to the best rows is likely to be relevant too. Two: one may be wrong, a third often is.
+    feedback: float = 0.5
+    feedback_rows: int = 2
+
+
+DEFAULTS = BlendConstants()
 
 # A row with every word of the query says as much as half a cosine more.
 COVERAGE = 0.5
@@ -63,6 +71,7 @@ def blend(
     hits: VectorHits,
     *,
     tie_rank: Rows,
+    constants: BlendConstants = DEFAULTS,
 ) -> Blend:
     """The rows that either source found, by the sum of both scores; each row is scored by both sources.
 
@@ -71,11 +80,12 @@ def blend(
     :param query_vector: float32[dimension] of unit length.
     :param hits: the semantic hits, at least one.
     :param tie_rank: int32[n_rows]; equal scores are ordered by it, ascending.
+    :param constants: the rule's; the default ones are those of the formula above.
     """
     rows = _union(lexical_rows, hits.rows)
     bm25, coverage = lexical.score_rows(terms, rows)
-    words = lexical_weight(hits.scores) * lexical_part(bm25, coverage)
-    meaning = _semantic_part(vectors, query_vector, hits, rows, words, tie_rank)
+    words = lexical_weight(hits.scores, constants) * lexical_part(bm25, coverage, constants.coverage)
+    meaning = _semantic_part(vectors, query_vector, hits, rows, words, tie_rank, constants)
     scores = words + meaning
     order = np.lexsort((tie_rank[rows], -scores))
     near = relevance(rows, coverage, hits)
@@ -99,24 +109,25 @@ def _union(one: Rows, other: Rows) -> Rows:
     return rows[np.concatenate(([True], rows[1:] != rows[:-1]))]
 
 
-def lexical_part(bm25: Scores, coverage: Scores) -> Scores:
-    """BM25 by the best candidate's, and coverage, in equal parts: float64[m], 0 to 1.
+def lexical_part(bm25: Scores, coverage: Scores, share: float = DEFAULTS.coverage) -> Scores:
+    """BM25 by the best candidate's, and coverage, which has `share`: float64[m], 0 to 1.
 
     BM25 alone makes the best of a bad lot a full hit; coverage alone knows neither length nor frequency.
     """
     best = float(bm25.max(initial=0.0))
-    return (bm25 / best + coverage) / 2 if best > 0 else coverage / 2
+    words = share * coverage
+    return (1 - share) / best * bm25 + words if best > 0 else words
 
 
-def lexical_weight(cosines: Scores) -> float:
-    """LEXICAL where the best cosine does not stand out from the background, down to 0 the more it does.
+def lexical_weight(cosines: Scores, constants: BlendConstants = DEFAULTS) -> float:
+    """`words` where the best cosine does not stand out from the background, down to 0 the more it does.
 
     :param cosines: float64[h] of the semantic hits, best first.
     """
-    background = cosines[BACKGROUND]
+    background = cosines[constants.background]
     if not len(background) or cosines[0] <= 0:
-        return LEXICAL
-    return LEXICAL * max(0.0, float(background.mean()) / float(cosines[0]))
+        return constants.words
+    return constants.words * max(0.0, float(background.mean()) / float(cosines[0]))
 
 
 def _semantic_part(
@@ -126,14 +137,15 @@ def _semantic_part(
     rows: Rows,
     words: Scores,
     tie_rank: Rows,
+    constants: BlendConstants,
 ) -> Scores:
     """float64[m]; a row that is not embedded yet is taken for an average one, so that its words decide."""
-    centre = vectors.mean(hits.rows[:CENTRE_HITS])
-    part = vectors.products(query_vector - np.float32(CENTRING) * centre, rows)
+    centre = vectors.mean(hits.rows[: constants.centre_hits])
+    part = vectors.products(query_vector - np.float32(constants.centre) * centre, rows)
     embedded = np.flatnonzero(~np.isnan(part))
     first = np.lexsort((tie_rank[rows[embedded]], -(part + words)[embedded]))
-    best = rows[embedded[first[:FEEDBACK_ROWS]]]
-    part += FEEDBACK * vectors.products(vectors.mean(best), rows)
+    best = rows[embedded[first[: constants.feedback_rows]]]
+    part += constants.feedback * vectors.products(vectors.mean(best), rows)
     if len(embedded) < len(rows):
         part[np.isnan(part)] = part[embedded].mean()
     return part

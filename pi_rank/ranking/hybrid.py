@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from pi_rank.ranking.blend import blend
+from pi_rank.ranking.blend import DEFAULTS, BlendConstants, blend
 from pi_rank.ranking.fusion import LEXICAL_WEIGHT, SEMANTIC_WEIGHT, provenance, weighted_rrf
 from pi_rank.ranking.terms import matching_terms
 from pi_rank.results import Hit, RankSource
@@ -61,6 +61,7 @@ def rank(
     *,
     depth: int = DEPTH,
     rule: RankingRule = "default",
+    constants: BlendConstants = DEFAULTS,
 ) -> Ranking:
     """The eligible rows that a query's sources find, in one order. One source alone keeps its own.
 
@@ -68,6 +69,7 @@ def rank(
     :param query_vector: float32[dimension], unit length; None leaves the semantic half out.
     :param eligible: uint8[n_rows], 1 where a row may be returned.
     :param depth: hits asked of each source, DEPTH at least.
+    :param constants: of the rule "default".
     """
     depth = max(depth, DEPTH)
     words, terms = _lexical(snapshot, analyzer, query, eligible, depth)
@@ -87,6 +89,7 @@ def rank(
         query_vector,
         hits,
         tie_rank=snapshot.tie_rank,
+        constants=constants,
     )
     shares = (found.lexical, found.semantic)
     return Ranking(found.rows, found.scores, "hybrid", lists, hits.strategy, shares, found.relevance)
