@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pi_rank.ranking.analysis import pack_terms
-from pi_rank.ranking.blend import blend, lexical_part, lexical_weight, relevance
+from pi_rank.ranking.blend import BlendConstants, blend, lexical_part, lexical_weight, relevance
 from pi_rank.ranking.lexical import LexicalIndex
 from pi_rank.ranking.semantic import VectorHits, VectorIndex
 from tests.reference import blend as reference
@@ -20,11 +20,13 @@ def index_of(vectors, row_node=None):
     return VectorIndex.build(vectors, rows)
 
 
-def ranked(lexical, vectors, query, tie_rank, depth=100):
+def ranked(lexical, vectors, query, tie_rank, depth=100, **constants):
     """The blend of both sources' first `depth` hits, and those hits."""
     words, _ = lexical.search(TERMS, depth, eligible=None, tie_rank=tie_rank)
     hits = vectors.search(query, depth, tie_rank=tie_rank)
-    return blend(lexical, TERMS, words, vectors, query, hits, tie_rank=tie_rank), words, hits
+    chosen = BlendConstants(**constants)
+    found = blend(lexical, TERMS, words, vectors, query, hits, tie_rank=tie_rank, constants=chosen)
+    return found, words, hits
 
 
 @settings(deadline=None, max_examples=150)
@@ -108,6 +110,27 @@ def test_the_lexical_part_is_bm25_and_coverage():
     part = lexical_part(np.array([4.0, 2.0, 0.0]), np.array([0.5, 1.0, 0.0]))
     assert part.tolist() == [0.75, 0.75, 0.0]
     assert lexical_part(np.zeros(2), np.zeros(2)).tolist() == [0.0, 0.0]
+
+
+def test_coverage_can_have_all_of_the_lexical_part_or_none():
+    bm25, coverage = np.array([4.0, 2.0]), np.array([0.5, 1.0])
+    assert lexical_part(bm25, coverage, 1.0).tolist() == [0.5, 1.0]
+    assert lexical_part(bm25, coverage, 0.0).tolist() == [1.0, 0.5]
+
+
+def test_constants_scale_their_part_alone():
+    lexical = LexicalIndex.build([pack_terms({"a": row % 3, "z": 1}, {}) for row in range(12)])
+    vectors, query = index_of(np.abs(unit_vectors(1, 12, 8))), np.abs(unit_vectors(2, 1, 8)[0])
+    tie_rank = np.arange(12, dtype=np.int32)
+    bare, words, hits = ranked(lexical, vectors, query, tie_rank, words=0.0, centre=0.0, feedback=0.0)
+    assert len(words)
+    assert (bare.rows.tolist(), bare.scores.tolist()) == (hits.rows.tolist(), hits.scores.tolist())
+    one, *_ = ranked(lexical, vectors, query, tie_rank, words=0.2)
+    two, *_ = ranked(lexical, vectors, query, tie_rank, words=0.4)
+    np.testing.assert_allclose(2 * one.lexical[one.rows.argsort()], two.lexical[two.rows.argsort()])
+    every, *_ = ranked(lexical, vectors, query, tie_rank, centre=0.0, feedback_rows=12)
+    mean = vectors.products(vectors.mean(tie_rank), every.rows)
+    np.testing.assert_allclose(every.semantic, vectors.products(query, every.rows) + mean / 2)
 
 
 def test_relevance_is_the_best_cosine_and_half_the_coverage_of_one_row():
