@@ -119,7 +119,7 @@ def test_coverage_can_have_all_of_the_lexical_part_or_none():
 
 
 def test_constants_scale_their_part_alone():
-    lexical = LexicalIndex.build([pack_terms({"a": row % 3, "z": 1}, {}) for row in range(12)])
+    lexical = LexicalIndex.build([pack_terms({"a": row % 3 + 1, "z": 1}, {}) for row in range(12)])
     vectors, query = index_of(np.abs(unit_vectors(1, 12, 8))), np.abs(unit_vectors(2, 1, 8)[0])
     tie_rank = np.arange(12, dtype=np.int32)
     bare, words, hits = ranked(lexical, vectors, query, tie_rank, words=0.0, centre=0.0, feedback=0.0)
