@@ -45,8 +45,9 @@ def hubness(vectors: VectorIndex) -> NDArray[np.float32]:
     cosines = matrix @ matrix.T
     np.fill_diagonal(cosines, -np.inf)
     count = min(NEIGHBOURS, len(matrix) - 1)
-    nearest: NDArray[np.float32] = np.sort(cosines, axis=1)[:, len(matrix) - count :]
-    return nearest.mean(axis=1)
+    nearest = np.sort(cosines, axis=1)[:, len(matrix) - count :]
+    means: NDArray[np.float32] = nearest.mean(axis=1)
+    return means
 
 
 def distinct(most: float) -> Rule:
