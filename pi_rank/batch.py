@@ -21,18 +21,20 @@ TASKS_AHEAD = 2
 
 
 def in_order(
-    work: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None
+    work: Callable[[list[Item]], list[Result]], items: Iterable[Item], threads: int | None = None
 ) -> Iterator[Result]:
-    """`work` of each item, in the order of the items.
+    """The results of `work`, which takes a few neighbouring items at a time, in the order of the items.
 
-    The first exception of `work` or of `items` is raised in its place in that order, and ends the iteration.
+    The first exception of `work` or of `items` is raised where its task would have come, and ends the
+    iteration.
 
     :param threads: by default one a core. Gains where `work` lets go of the GIL.
     """
     workers = threads or os.cpu_count() or 1
     remaining = iter(items)
     if workers == 1:
-        yield from map(work, remaining)
+        while task := list(islice(remaining, ITEMS_PER_TASK)):
+            yield from work(task)
         return
     pending: deque[Future[list[Result]]] = deque()
     with ThreadPoolExecutor(workers, thread_name_prefix="pi-rank-batch") as pool:
@@ -41,7 +43,7 @@ def in_order(
                 while len(pending) < workers * TASKS_AHEAD and (
                     task := list(islice(remaining, ITEMS_PER_TASK))
                 ):
-                    pending.append(pool.submit(lambda task: [work(item) for item in task], task))
+                    pending.append(pool.submit(work, task))
                 if not pending:
                     return
                 yield from pending.popleft().result()

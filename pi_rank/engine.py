@@ -25,7 +25,7 @@ from pi_rank.ranking.rerank import RerankStage
 from pi_rank.rebuild import rebuild
 from pi_rank.store import MemoryStore, default_store_path, open_store
 from pi_rank.store_schema import DamagedStoreError
-from pi_rank.turn import Memory, Request, Stopwatch, run_turn
+from pi_rank.turn import Memory, Request, Stopwatch, run_turn, run_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pi_rank.embedding import Embedder
+    from pi_rank.embedding.queries import QueryVector
     from pi_rank.memory_root import RootContents
     from pi_rank.ranking.hybrid import RankingRule
     from pi_rank.ranking.rerank import Reranker
@@ -200,12 +201,13 @@ class MemoryEngine:
         watch = Stopwatch()
         deadline = _deadline(deadline_ms)
         day = today or datetime.now(timezone.utc)
-        given = None if query_vector is None else self._checked(query_vector)
-        queries = self._models.queries
-        vector = given or queries.request(context.latest_user_message, deadline)
-        memory = self._memory(day, wait_for_model=deadline is None)
-        if given is None and memory.snapshot.model_id not in (None, queries.model_id):
-            vector = GivenVector(None, "the model is being changed")
+        if query_vector is not None:
+            vector: QueryVector = self._checked(query_vector)
+            memory = self._memory(day, wait_for_model=deadline is None)
+        else:
+            asked = self._models.queries.request(context.latest_user_message, deadline)
+            memory = self._memory(day, wait_for_model=deadline is None)
+            vector = self._comparable(asked, memory)
         request = Request(context, day, max_bytes, max_records, vector, deadline)
         return run_turn(memory, request, watch)
 
@@ -249,25 +251,46 @@ class MemoryEngine:
         contexts: Iterable[SessionContext],
         *,
         threads: int | None = None,
-        **options: Any,  # noqa: ANN401
+        today: date | None = None,
+        max_bytes: int = MAX_BYTES,
+        max_records: int | None = None,
     ) -> list[RetrievalContext]:
         """One turn for each context, in their order, on all cores.
 
         :param threads: how many threads to use; by default one a core.
-        :param options: those of `build_retrieval_context`, the same for each turn.
+        :param today, max_bytes, max_records: as in `build_retrieval_context`, the same for each turn.
         """
-        return list(self.iterate_batch(contexts, threads=threads, **options))
+        answers = self.iterate_batch(
+            contexts, threads=threads, today=today, max_bytes=max_bytes, max_records=max_records
+        )
+        return list(answers)
 
     def iterate_batch(
         self,
         contexts: Iterable[SessionContext],
         *,
         threads: int | None = None,
-        **options: Any,  # noqa: ANN401
+        today: date | None = None,
+        max_bytes: int = MAX_BYTES,
+        max_records: int | None = None,
     ) -> Iterator[RetrievalContext]:
         """As `retrieve_batch`, one answer at a time; only a few are read, or kept, ahead."""
         self._fresh(wait_for_model=True)  # while one thread refreshes, an older snapshot serves the others
-        return in_order(lambda context: self.build_retrieval_context(context, **options), contexts, threads)
+        queries = self._models.queries
+
+        def answer(task: list[SessionContext]) -> list[RetrievalContext]:
+            day = today or datetime.now(timezone.utc)
+            memory = self._memory(day, wait_for_model=True)
+            vectors = (queries.request(context.latest_user_message, None) for context in task)
+            return run_turns(
+                memory,
+                [
+                    Request(context, day, max_bytes, max_records, self._comparable(vector, memory), None)
+                    for context, vector in zip(task, vectors, strict=True)
+                ],
+            )
+
+        return in_order(answer, contexts, threads)
 
     def record_statuses(self, ids: Collection[str]) -> dict[str, str]:
         """Record id → present status, `tombstoned` included; an id that no longer exists is left out."""
@@ -315,6 +338,12 @@ class MemoryEngine:
         if getattr(vector, "dtype", None) != np.float32 or vector.ndim != 1 or not np.isfinite(vector).all():
             raise VectorError("query_vector must be float32[dimension] with finite values")
         return GivenVector(np.ascontiguousarray(vector), "given")
+
+    def _comparable(self, vector: QueryVector, memory: Memory) -> QueryVector:
+        """The vector, unless those of the snapshot are of another model."""
+        if memory.snapshot.model_id in (None, self._models.queries.model_id):
+            return vector
+        return GivenVector(None, "the model is being changed")
 
     def _memory(self, today: date, *, wait_for_model: bool) -> Memory:
         return Memory(

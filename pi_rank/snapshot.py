@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pi_rank.ranking.semantic import VectorIndex
-    from pi_rank.snapshot_vectors import VectorSource
+    from pi_rank.snapshot_vectors import SnapshotVectors, VectorSource
     from pi_rank.store import MemoryStore, RowChanges
 
 # Past this share of dead rows a refresh costs more than it saves, in memory and in every scan.
@@ -141,7 +141,7 @@ def refresh_snapshot(snapshot: Snapshot, store: MemoryStore, model_id: str | Non
         snapshot = without_vectors(snapshot, model_id)
     if changes.added or changes.removed:
         return extend_snapshot(snapshot, changes, store, version)
-    return replace(snapshot, version=version, **extend_vectors(snapshot, store, snapshot.columns))
+    return replace(snapshot, version=version, **_newer_vectors(snapshot, store, snapshot.columns))
 
 
 def without_vectors(snapshot: Snapshot, model_id: str | None) -> Snapshot:
@@ -216,8 +216,18 @@ def extend_snapshot(
         lexical=old.lexical.updated(removed, terms) if old.ids else LexicalIndex.build(terms),
         phrases=old.phrases.updated(removed, phrases) if old.ids else PhraseAutomaton.build(phrases),
         books=old.books,
-        **extend_vectors(old, vectors, columns),
+        **_newer_vectors(old, vectors, columns),
     )
+
+
+def _newer_vectors(old: Snapshot, source: VectorSource, columns: Columns) -> SnapshotVectors:
+    fields: SnapshotVectors = {
+        "vectors": old.vectors,
+        "text_node": old.text_node,
+        "node_text": old.node_text,
+        "last_vector": old.last_vector,
+    }
+    return extend_vectors(fields, old.model_id, source, old.books.texts, columns)
 
 
 def _rows_of(removed: Sequence[int], rowids: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:

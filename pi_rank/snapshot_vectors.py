@@ -15,8 +15,7 @@ from pi_rank.store_vectors import VectorRows, unit_rows
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from pi_rank.columns import Columns
-    from pi_rank.snapshot import Snapshot
+    from pi_rank.columns import Codebook, Columns
 
 NO_VECTOR = -1
 
@@ -40,29 +39,37 @@ class SnapshotVectors(TypedDict):
     last_vector: int
 
 
-def extend_vectors(old: Snapshot, source: VectorSource, columns: Columns) -> SnapshotVectors:
-    """The old vectors and the model's new ones, for the rows of `columns`."""
-    if old.model_id is None:
-        return SnapshotVectors(vectors=None, text_node=old.text_node, node_text=old.node_text, last_vector=0)
-    new = source.vectors(old.model_id, after=old.last_vector)
+def extend_vectors(
+    old: SnapshotVectors, model_id: str | None, source: VectorSource, texts: Codebook, columns: Columns
+) -> SnapshotVectors:
+    """The old vectors and the model's new ones, for the rows of `columns`, whose texts `texts` numbers.
+
+    `model_id` None: no vectors. A text that is new to `texts` is added to it.
+    """
+    if model_id is None:
+        return {**old, "vectors": None, "last_vector": 0}
+    new = source.vectors(model_id, after=old["last_vector"])
     try:
-        return _append_vectors(old, new, columns)
+        return _append_vectors(old, new, texts, columns)
     except VectorError as error:
-        return _append_vectors(old, _sound(new, error), columns)
+        return _append_vectors(old, _sound(new, error), texts, columns)
 
 
-def _append_vectors(old: Snapshot, new: VectorRows, columns: Columns) -> SnapshotVectors:
-    codes = np.array([old.books.texts.add(text) for text in new.text_hashes], np.int32)
-    text_node = np.full(len(old.books.texts), NO_VECTOR, np.int32)
-    text_node[: len(old.text_node)] = old.text_node
-    text_node[codes] = np.arange(len(old.node_text), len(old.node_text) + len(codes), dtype=np.int32)
-    index = old.vectors
+def _append_vectors(
+    old: SnapshotVectors, new: VectorRows, texts: Codebook, columns: Columns
+) -> SnapshotVectors:
+    codes = np.array([texts.add(text) for text in new.text_hashes], np.int32)
+    nodes = len(old["node_text"])
+    text_node = np.full(len(texts), NO_VECTOR, np.int32)
+    text_node[: len(old["text_node"])] = old["text_node"]
+    text_node[codes] = np.arange(nodes, nodes + len(codes), dtype=np.int32)
+    index = old["vectors"]
     if index is not None:
         matrix = new.matrix if len(codes) else np.empty((0, index.dimension), np.float32)
         index = index.updated(matrix, text_node[columns.text])
     elif len(codes):
         index = VectorIndex.build(new.matrix, text_node[columns.text])
-    node_text = np.concatenate([old.node_text, codes])
+    node_text = np.concatenate([old["node_text"], codes])
     return SnapshotVectors(vectors=index, text_node=text_node, node_text=node_text, last_vector=new.last)
 
 

@@ -283,14 +283,14 @@ class MemoryStore:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._reader.lock, transaction(self._reader.connection, self.path, write=False):
+        with self._reader.lock, translated(self.path), transaction(self._reader.connection, write=False):
             yield self._reader.connection
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         if self._writer is None:
             raise StoreError(f"the store {self.path} was opened to read only")
-        with self._writer.lock, transaction(self._writer.connection, self.path):
+        with self._writer.lock, translated(self.path), transaction(self._writer.connection, write=True):
             yield self._writer.connection
 
 

@@ -1,4 +1,4 @@
-"""The store's file: its tables, how it is opened and known as ours, and what SQLite's errors mean."""
+"""The store's file: its tables, how it is opened and known as ours, its transactions and SQLite's errors."""
 
 from __future__ import annotations
 
@@ -103,17 +103,16 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection, path: Path, *, write: bool = True) -> Iterator[None]:
+def transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
     """All or nothing; a write waits its turn behind other processes' writes, a read sees one version."""
-    with translated(path):
-        connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-        try:
-            yield
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:  # SQLite has already rolled back where the disk is full
-                connection.execute("ROLLBACK")
-            raise
+    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite has already rolled back where the disk is full
+            connection.execute("ROLLBACK")
+        raise
 
 
 @contextmanager
@@ -200,7 +199,7 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 
 
 def _create(connection: sqlite3.Connection, path: Path) -> None:
-    with transaction(connection, path):
+    with transaction(connection, write=True):
         if _is_ours(connection, path):
             return  # another process was first
         for statement in _SCHEMA:

@@ -11,12 +11,15 @@ from pi_rank.block.sections import BlockParts, build_block, count_hard_rules
 from pi_rank.block.triviality import is_trivial, wants_sessions
 from pi_rank.block.wakeup import build_wakeup
 from pi_rank.processors import Eligibility, run_processors
-from pi_rank.ranking.hybrid import hits, rank
+from pi_rank.ranking.hybrid import DEPTH, QueryHits, hits, rank
 from pi_rank.ranking.selection import MAX_HARD_RULES, select
 from pi_rank.results import RetrievalContext
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import date
+
+    import numpy.typing as npt
 
     from pi_rank.context import SessionContext
     from pi_rank.embedding.queries import QueryVector
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from pi_rank.records import MemoryRecord
     from pi_rank.root_config import RootConfig
     from pi_rank.snapshot import Snapshot
+
+    Vector = npt.NDArray[np.float32]
 
 # Contested memory is shown where it shares more than this with the prompt (contract of PI's memory).
 MIN_OVERLAP = 0.15
@@ -65,17 +70,21 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self._laps: dict[str, float] = {}
-        self._start = self._last = time.perf_counter()
+        self._last = time.perf_counter()
 
     def lap(self, step: str) -> None:
-        """Ends a step: the time since the last one ended was its."""
+        """Ends a step: the time since the last one ended, or since `resume`, was its."""
         now = time.perf_counter()
         self._laps[step] = (now - self._last) * 1000
         self._last = now
 
+    def resume(self) -> None:
+        """What passed since the last step was another turn's."""
+        self._last = time.perf_counter()
+
     def laps(self) -> dict[str, float]:
         """All steps and, last, the total."""
-        return {**self._laps, "total": (self._last - self._start) * 1000}
+        return {**self._laps, "total": sum(self._laps.values())}
 
 
 def run_turn(memory: Memory, request: Request, watch: Stopwatch) -> RetrievalContext:
@@ -90,14 +99,65 @@ def run_turn(memory: Memory, request: Request, watch: Stopwatch) -> RetrievalCon
     return answer(memory, request, allowed, watch)
 
 
-def _scoped(memory: Memory, request: Request, allowed: Eligibility, watch: Stopwatch) -> RetrievalContext:
+def run_turns(memory: Memory, requests: Sequence[Request]) -> list[RetrievalContext]:
+    """`run_turn` of each, but the vectors of all are searched in one pass, for which the GIL is let go once.
+
+    A thread that gives the GIL away for each of a turn's short kernels waits longer for it than they take.
+    """
+    watches = [Stopwatch() for _ in requests]
+    if memory.config.injection_mode != "scoped" or memory.snapshot.vectors is None:
+        return [run_turn(memory, *each) for each in zip(requests, watches, strict=True)]
+    answers: dict[int, RetrievalContext] = {}
+    waiting: dict[int, tuple[Eligibility, Vector | None]] = {}
+    for at, (request, watch) in enumerate(zip(requests, watches, strict=True)):
+        watch.resume()
+        if is_trivial(request.context.latest_user_message):
+            answers[at] = run_turn(memory, request, watch)
+            continue
+        allowed = run_processors(memory.snapshot, request.context)
+        watch.lap("processors")
+        waiting[at] = allowed, request.query_vector.get()
+        watch.lap("embedding")
+    found = _search_together(memory.snapshot, waiting)
+    for at, (allowed, _) in waiting.items():
+        watches[at].resume()
+        answers[at] = _scoped(memory, requests[at], allowed, watches[at], found.get(at))
+    return [answers[at] for at in range(len(requests))]
+
+
+def _search_together(
+    snapshot: Snapshot, waiting: dict[int, tuple[Eligibility, Vector | None]]
+) -> dict[int, QueryHits]:
+    """The vector hits of every turn that has a vector, by the turn's number."""
+    assert snapshot.vectors is not None
+    asked = {
+        at: (vector, allowed.eligible) for at, (allowed, vector) in waiting.items() if vector is not None
+    }
+    if not asked:
+        return {}
+    vectors, eligible = zip(*asked.values(), strict=True)
+    hits = snapshot.vectors.search_batch(
+        np.stack(vectors), DEPTH, tie_rank=snapshot.tie_rank, eligible=eligible
+    )
+    return {at: QueryHits(vector, each) for at, vector, each in zip(asked, vectors, hits, strict=True)}
+
+
+def _scoped(
+    memory: Memory,
+    request: Request,
+    allowed: Eligibility,
+    watch: Stopwatch,
+    found: QueryHits | None = None,
+) -> RetrievalContext:
     snapshot, prompt = memory.snapshot, request.context.latest_user_message
     contested = _contested(memory, prompt, allowed)
     watch.lap("contested")
-    vector = request.query_vector.get()
-    watch.lap("embedding")
+    semantic: QueryHits | Vector | None = found
+    if semantic is None:
+        semantic = request.query_vector.get()
+        watch.lap("embedding")
     max_records, max_l1, max_l2 = memory.config.budgets(request.max_records)
-    ranking = rank(snapshot, memory.analyzer, prompt, vector, allowed.eligible, rule=memory.rule)
+    ranking = rank(snapshot, memory.analyzer, prompt, semantic, allowed.eligible, rule=memory.rule)
     watch.lap("ranking")
     off_topic = _off_topic(ranking.relevance, memory.relevance_floor)
     reranked = None

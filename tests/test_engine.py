@@ -9,6 +9,7 @@ import time
 import warnings
 from datetime import date
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -272,6 +273,27 @@ def test_a_refreshed_snapshot_answers_as_one_built_from_nothing(tmp_path):
                 assert one.markdown == two.markdown
                 assert ids(one.selected) == ids(two.selected)
                 assert [trace.to_dict() for trace in one.traces] == [trace.to_dict() for trace in two.traces]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("mode", ["scoped", "policy_only", "wakeup"])
+def test_a_batch_answers_as_one_by_one(tmp_path, threads, mode):
+    corpus = Corpus(seed=5, size=300, vocabulary=400, mixed=True, profiles=2)
+    prompts = ["thanks!", *corpus.prompts(40, 8), "unheard-of words"]
+    turns = [ask(prompt, profile_id="project:1") for prompt in prompts]
+    config = {"retrieval": {"injectionMode": mode}}
+    with engine_on(tmp_path, corpus.records(), model=HashingEmbedder(32), config=config) as engine:
+        together = engine.retrieve_batch(turns, threads=threads, today=TODAY, max_records=6)
+        for turn, batched in zip(turns, together, strict=True):
+            alone = engine.build_retrieval_context(turn, today=TODAY, max_records=6)
+            differing = {"timings": {}}
+            assert msgspec.structs.replace(batched, traces=(), **differing) == msgspec.structs.replace(
+                alone, traces=(), **differing
+            )
+            assert [trace.to_dict() for trace in batched.traces] == [
+                trace.to_dict() for trace in alone.traces
+            ]
+            assert list(batched.timings)[-1] == "total"
 
 
 def test_one_off_use(tmp_path):

@@ -12,9 +12,9 @@ from pi_rank.batch import ITEMS_PER_TASK, TASKS_AHEAD, in_order
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_results_come_in_the_order_of_the_items(threads):
-    def work(item):
-        time.sleep(0.001 * (item % 3))
-        return item * 2
+    def work(items):
+        time.sleep(0.001 * (items[0] % 3))
+        return [item * 2 for item in items]
 
     assert list(in_order(work, range(200), threads)) == [item * 2 for item in range(200)]
 
@@ -27,7 +27,7 @@ def test_nothing_is_read_far_ahead():
             taken.append(item)
             yield item
 
-    results = in_order(lambda item: item, items(), 2)
+    results = in_order(list, items(), 2)
     for _ in range(100):
         next(results)
     assert len(taken) <= 100 + ITEMS_PER_TASK * (2 * TASKS_AHEAD + 1)
@@ -38,16 +38,16 @@ def test_threads_work_at_the_same_time():
     both = threading.Barrier(2, timeout=20)
     first_of_its_task = {0, ITEMS_PER_TASK}
 
-    def work(item):
-        if item in first_of_its_task:
+    def work(items):
+        if items[0] in first_of_its_task:
             both.wait()
-        return item
+        return items
 
     assert len(list(in_order(work, range(2 * ITEMS_PER_TASK), 2))) == 2 * ITEMS_PER_TASK
 
 
 def test_an_error_is_raised_in_its_place():
-    results = in_order(lambda item: 1 // (50 - item), range(100), 2)
+    results = in_order(lambda items: [1 // (50 - item) for item in items], range(100), 2)
     with pytest.raises(ZeroDivisionError):
         for count, _ in enumerate(results, 1):  # noqa: B007
             pass

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.call import Call
-from pi_rank.qmd.config import DEFAULT_PATTERN, MARKDOWN, MEMORY, Collection, Config
+from pi_rank.qmd.collection_facts import ago, counted, shown_pattern
+from pi_rank.qmd.collection_rows import forget_rows, rename_rows
+from pi_rank.qmd.config import DEFAULT_PATTERN, MEMORY, Collection, Config
 from pi_rank.qmd.errors import QmdError
-from pi_rank.qmd.index import open_index, transaction, translated
 from pi_rank.qmd.stores import kind_of, store_path
 from pi_rank.qmd.text import clean
 
@@ -77,8 +76,6 @@ def _refuse_known(config: Config, name: str, path: str, pattern: str) -> None:
 
 
 def _list(call: Call, words: list[str]) -> int:
-    from pi_rank.qmd.status_commands import ago, counted
-
     with call.library() as library:
         collections = list(library.config.collections.values())
         if not collections:
@@ -90,11 +87,6 @@ def _list(call: Call, words: list[str]) -> int:
             call.line(f"{each.name} ({each.uri}){'' if each.included else ' [excluded]'}")
             call.line(f"  Pattern:  {shown_pattern(each)}\n  Files:    {files}\n  Updated:  {ago(updated)}\n")
     return 0
-
-
-def shown_pattern(collection: Collection) -> str:
-    """The pattern, or, for a memory root, what is indexed instead of files."""
-    return collection.pattern if collection.kind == MARKDOWN else "memory records"
 
 
 def _show(call: Call, words: list[str]) -> int:
@@ -111,7 +103,7 @@ def _remove(call: Call, words: list[str]) -> int:
         box[0] = box[0]._replace(
             collections={key: each for key, each in box[0].collections.items() if key != name}
         )
-    files, orphans = forget_rows(call, name)
+    files, orphans = forget_rows(call.places.database, name)
     call.line(f"✓ Removed collection '{name}'")
     if kind == MEMORY:
         call.line("  The memory itself, and its store, are left as they are")
@@ -120,21 +112,6 @@ def _remove(call: Call, words: list[str]) -> int:
     if orphans:
         call.line(f"  Cleaned up {orphans} orphaned content hashes")
     return 0
-
-
-def forget_rows(call: Call, name: str) -> tuple[int, int]:
-    """Remove a collection's files from the index: (files, contents that no other file has)."""
-    from pi_rank.qmd.indexing import forget_collection
-
-    with translated(call.places.database):
-        connection = open_index(call.places.database)
-        if connection is None:
-            return 0, 0
-        try:
-            with transaction(connection, write=True):
-                return forget_collection(connection, name)
-        finally:
-            connection.close()
 
 
 def _rename(call: Call, words: list[str]) -> int:
@@ -149,30 +126,12 @@ def _rename(call: Call, words: list[str]) -> int:
         collection = _known(box[0], old)._replace(name=new)
         if new in box[0].collections:
             raise QmdError(f"Collection '{new}' already exists.")
-        _rename_rows(call.places.database, old, new)
+        rename_rows(call.places.database, old, new)
         renamed = [collection if key == old else each for key, each in box[0].collections.items()]
         box[0] = box[0]._replace(collections={each.name: each for each in renamed})
     call.line(f"✓ Renamed collection '{old}' to '{new}'")
     call.line(f"  Virtual paths updated: qmd://{old}/ → qmd://{new}/")
     return 0
-
-
-def _rename_rows(index: Path, old: str, new: str) -> None:
-    from pi_rank.qmd.index import bump
-
-    with translated(index):
-        connection = open_index(index)
-        if connection is None:
-            return
-        try:
-            with transaction(connection, write=True):
-                connection.execute("UPDATE files SET collection = ? WHERE collection = ?", (new, old))
-                connection.execute(
-                    "UPDATE OR REPLACE updates SET collection = ? WHERE collection = ?", (new, old)
-                )
-                bump(connection)
-        finally:
-            connection.close()
 
 
 def _include(call: Call, words: list[str]) -> int:

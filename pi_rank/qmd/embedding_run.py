@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from pi_rank.errors import ModelError
 from pi_rank.qmd.call import Call
 from pi_rank.qmd.config import MEMORY, Collection
-from pi_rank.qmd.index import bump, open_index, transaction, translated
+from pi_rank.qmd.index import bump, open_index, translated
 from pi_rank.qmd.indexing import passage_text
 from pi_rank.qmd.locking import Held, exclusive
 from pi_rank.qmd.models import MARKDOWN_MODEL, model_id
+from pi_rank.store_schema import transaction
 
 if TYPE_CHECKING:
     import numpy as np

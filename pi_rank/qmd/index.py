@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pi_rank.qmd.errors import IndexFileError
+from pi_rank.store_schema import transaction
 
 APPLICATION_ID = 0x50495251  # "PIRQ"
 SCHEMA_VERSION = 1
@@ -86,19 +87,6 @@ def open_index(path: Path, *, create: bool = False) -> sqlite3.Connection | None
             connection.close()
             raise
         return connection
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
-    """All or nothing; a write waits its turn behind other processes' writes, a read sees one version."""
-    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:  # SQLite has already rolled back where the disk is full
-            connection.execute("ROLLBACK")
-        raise
 
 
 @contextmanager

@@ -11,10 +11,11 @@ from typing import NamedTuple
 from pi_rank.files import SETTLED_NS
 from pi_rank.qmd.chunking import chunks, passages
 from pi_rank.qmd.config import Collection
-from pi_rank.qmd.index import bump, transaction
+from pi_rank.qmd.index import bump
 from pi_rank.qmd.scanning import Scan, ScannedFile, scan
 from pi_rank.qmd.text import segmented, title_of
 from pi_rank.ranking.analysis import FtsAnalyzer
+from pi_rank.store_schema import transaction
 
 MAX_FILE_BYTES = 10 << 20  # a larger file is data, not notes; it is skipped and named
 BINARY_PROBE_BYTES = 8192

@@ -1,4 +1,4 @@
-"""The first milliseconds of the `qmd` executable: ask the daemon, or else become the command.
+"""The first milliseconds of the `qmd` executable: ask the daemon. The shim goes on where it does not answer.
 
 It imports nothing that the interpreter has not loaded by itself: a module costs more than a warm answer.
 The reply is bounded, so that a daemon that hangs costs its caller `PATIENCE_SECONDS` and no more.
@@ -111,16 +111,3 @@ def from_daemon(argv: list[str]) -> int | None:
     except BrokenPipeError:
         posix._exit(PIPE_CLOSED)  # the interpreter's own way out would complain about the pipe once more
     return code
-
-
-def main(folders: list[str]) -> None:
-    """The shim's whole program. `folders` hold pi_rank and what it needs; the interpreter runs with -I -S."""
-    argv = sys.argv[1:]
-    code = from_daemon(argv)
-    if code is None:
-        sys.path[:0] = folders
-        from pi_rank.qmd.command import main as command
-
-        code = command(argv)
-    sys.stdout.flush()
-    sys.exit(code)

@@ -12,9 +12,10 @@ from pi_rank.qmd import config as configuration
 from pi_rank.qmd.config import MARKDOWN, Collection, Config
 from pi_rank.qmd.files_shelf import FilesShelf
 from pi_rank.qmd.found import Found, Ranked, StoredDocument, merged
-from pi_rank.qmd.index import open_index, transaction, translated
+from pi_rank.qmd.index import open_index, translated
 from pi_rank.qmd.memory_shelf import MemoryShelf, needs_core, opened
 from pi_rank.qmd.paths import Places
+from pi_rank.store_schema import transaction
 
 if TYPE_CHECKING:
     from pi_rank.qmd.warm import Warm

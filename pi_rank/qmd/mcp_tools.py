@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pi_rank.errors import PiRankError
 from pi_rank.qmd import documents, search
+from pi_rank.qmd.collection_facts import counted
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.formats import rounded
 from pi_rank.qmd.found import Found, StoredDocument
@@ -164,8 +165,6 @@ def _multi_get(library: Library, arguments: dict[str, Any]) -> ToolAnswer:
 
 
 def _status(library: Library, arguments: dict[str, Any]) -> ToolAnswer:
-    from pi_rank.qmd.status_commands import counted
-
     collections = []
     counts = []
     for each in library.config.collections.values():

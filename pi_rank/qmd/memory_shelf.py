@@ -13,7 +13,7 @@ from pi_rank.qmd import fts
 from pi_rank.qmd.found import Found, Ranked, StoredDocument
 from pi_rank.qmd.query_language import match_all, match_any, natural_language, parse_lexical
 from pi_rank.qmd.text import count_unspaced
-from pi_rank.store_schema import connect, transaction
+from pi_rank.store_schema import connect, transaction, translated
 
 if TYPE_CHECKING:
     from pi_rank.ranking.analysis import FtsAnalyzer
@@ -105,7 +105,7 @@ def opened(collection: str, store: Path, analyzer: Callable[[], FtsAnalyzer]) ->
         return
     connection = connect(store, read_only=True)
     try:
-        with transaction(connection, store, write=False):
+        with translated(store), transaction(connection, write=False):
             yield MemoryShelf(collection, connection, analyzer)
     finally:
         connection.close()

@@ -22,7 +22,13 @@ try:
 except ModuleNotFoundError:
     sys.exit("qmd: pi-rank has moved; run `pi-rank qmd install-shim` again, or remove " + __file__)
 del sys.path[0]
-launcher.main(folders)
+code = launcher.from_daemon(sys.argv[1:])
+if code is None:
+    sys.path[:0] = folders
+    from pi_rank.qmd.command import main
+    code = main(sys.argv[1:])
+sys.stdout.flush()
+sys.exit(code)
 """
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
-
 from pi_rank.qmd.call import Call
-from pi_rank.qmd.collection_commands import shown_pattern
-from pi_rank.qmd.config import MARKDOWN, Collection
+from pi_rank.qmd.collection_facts import ago, counted, shown_pattern
+from pi_rank.qmd.config import Collection
 from pi_rank.qmd.get_commands import human_size
 from pi_rank.qmd.library import Library
 from pi_rank.qmd.locking import holder, is_held
@@ -59,23 +56,3 @@ def _examples(call: Call, each: Collection) -> None:
     call.line(f"\nExamples\n  # List files in a collection\n  qmd ls {each.name}")
     call.line(f"  # Get a document\n  qmd get {each.uri}path/to/file.md")
     call.line(f'  # Search within a collection\n  qmd search "query" -c {each.name}')
-
-
-def counted(library: Library, collection: Collection) -> tuple[int, float | None]:
-    """(documents, when they were last brought up to date in seconds since 1970, None for never)."""
-    documents = len(library.documents([collection]))
-    if collection.kind == MARKDOWN:
-        return documents, library.files.updated().get(collection.name) if library.files else None
-    store = Path(collection.store)
-    return documents, store.stat().st_mtime if store.is_file() else None
-
-
-def ago(moment: float | None) -> str:
-    """How long ago, in the largest unit that fits."""
-    if moment is None:
-        return "never"
-    seconds = max(0.0, time.time() - moment)
-    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
-        if seconds >= length:
-            return f"{int(seconds // length)}{unit} ago"
-    return f"{int(seconds)}s ago"

@@ -8,13 +8,15 @@ from pathlib import Path
 
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.call import Call
-from pi_rank.qmd.collection_commands import forget_rows, shown_pattern
+from pi_rank.qmd.collection_facts import shown_pattern
+from pi_rank.qmd.collection_rows import forget_rows
 from pi_rank.qmd.config import MARKDOWN, MEMORY, Collection, Config
 from pi_rank.qmd.errors import QmdError
-from pi_rank.qmd.index import open_index, transaction, translated
+from pi_rank.qmd.index import open_index, translated
 from pi_rank.qmd.indexing import ORPHAN_VECTORS, Counts, drop_orphans, update
 from pi_rank.qmd.stores import kind_of, store_path
 from pi_rank.ranking.analysis import FtsAnalyzer
+from pi_rank.store_schema import transaction
 
 # PI gives an update 30 seconds, of which loading a model and reading files must leave enough.
 UPDATE_EMBED_SECONDS = 15.0
@@ -131,7 +133,7 @@ def _redetected(call: Call, collection: Collection) -> Collection:
         now = box[0].collection(collection.name)._replace(kind=MEMORY, store=now.store)
         box[0] = box[0].with_collection(now)
     if not is_memory:
-        forget_rows(call, collection.name)
+        forget_rows(call.places.database, collection.name)
         call.note(f"{collection.name} is a PI memory root now: its records are indexed, one by one.")
     return now
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pi_rank.qmd.found import Found, Ranked
-from pi_rank.qmd.index import generation, open_index, transaction, translated
+from pi_rank.qmd.index import generation, open_index, translated
 from pi_rank.qmd.text import segmented_query
 from pi_rank.qmd.warm_memory import highest_score
 from pi_rank.ranking.lexical import LexicalIndex
 from pi_rank.ranking.semantic import VectorIndex
+from pi_rank.store_schema import transaction
 
 if TYPE_CHECKING:
     import numpy.typing as npt

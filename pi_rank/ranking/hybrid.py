@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pi_rank.ranking.analysis import FtsAnalyzer
+    from pi_rank.ranking.semantic import VectorHits
     from pi_rank.results import Mode, SourceName
     from pi_rank.snapshot import Snapshot
 
@@ -52,11 +53,18 @@ class Ranking(NamedTuple):
     relevance: float | None = None
 
 
+class QueryHits(NamedTuple):
+    """A query's vector, and the DEPTH best rows by it that were found with those of other queries."""
+
+    vector: npt.NDArray[np.float32]
+    hits: VectorHits
+
+
 def rank(
     snapshot: Snapshot,
     analyzer: FtsAnalyzer,
     query: str,
-    query_vector: npt.NDArray[np.float32] | None,
+    semantic: npt.NDArray[np.float32] | QueryHits | None,
     eligible: npt.NDArray[np.uint8],
     *,
     depth: int = DEPTH,
@@ -66,16 +74,21 @@ def rank(
     """The eligible rows that a query's sources find, in one order. One source alone keeps its own.
 
     :param query: the words for the lexical half; empty text leaves that half out.
-    :param query_vector: float32[dimension], unit length; None leaves the semantic half out.
+    :param semantic: the query's vector, float32[dimension] of unit length, and its hits where they are known;
+        None leaves the semantic half out.
     :param eligible: uint8[n_rows], 1 where a row may be returned.
     :param depth: hits asked of each source, DEPTH at least.
     :param constants: of the rule "default".
     """
     depth = max(depth, DEPTH)
     words, terms = _lexical(snapshot, analyzer, query, eligible, depth)
-    if query_vector is None or snapshot.vectors is None:
+    if semantic is None or snapshot.vectors is None:
         return _fused(snapshot, (words,), depth, None)
-    hits = snapshot.vectors.search(query_vector, depth, eligible=eligible, tie_rank=snapshot.tie_rank)
+    if isinstance(semantic, QueryHits):
+        query_vector, hits = semantic
+    else:
+        query_vector = semantic
+        hits = snapshot.vectors.search(query_vector, depth, eligible=eligible, tie_rank=snapshot.tie_rank)
     lists = (words, RankedList("semantic", hits.rows, SEMANTIC_WEIGHT))
     if rule == "rrf" or not len(hits.rows):
         return _fused(snapshot, lists, depth, hits.strategy)

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pi_rank.injection.messages import Block, Message
+from pi_rank.injection.render.openai_messages import own_user_message, split_developer
 from pi_rank.injection.render.portable import ToolUse, image, skip, tool_result, tool_use, without_own_keys
 from pi_rank.injection.render.rules import RenderRules
-from pi_rank.injection.render.turns import plain_parts, split_operator
 
 
 def render(messages: Sequence[Message], rules: RenderRules) -> list[dict[str, Any]]:
@@ -35,24 +35,15 @@ def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
 def _own(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
     if not isinstance(message.raw, dict) or message.raw.get("role") is None:
         return
+    if message.role == "user":
+        yield from own_user_message(message, rules, _part, _developer)
+        return
     raw = without_own_keys(message.raw)
-    if message.role != "user":
-        yield {**raw, "content": _cleaned(raw["content"])} if isinstance(raw.get("content"), list) else raw
-        return
-    ready = plain_parts(message.raw, message.dialect)
-    if ready is not None:
-        yield {**raw, "content": ready}
-        return
-    blocks, operator = split_operator(message, "developer" if rules.developer_messages else None)
-    if isinstance(raw.get("content"), str):
-        yield {**raw, "content": "".join(block.text for block in blocks)}
-    elif parts := [part for block in blocks if (part := _part(block, message)) is not None]:
-        yield {**raw, "content": parts}
-    yield from map(_developer, operator)
+    yield {**raw, "content": _cleaned(raw["content"])} if isinstance(raw.get("content"), list) else raw
 
 
 def _foreign(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
-    blocks, operator = split_operator(message, "developer" if rules.developer_messages else None)
+    blocks, operator = split_developer(message, rules)
     for block in blocks:
         if block.kind == "tool_result" and (result := tool_result(block.raw)):
             yield {"role": "tool", "tool_call_id": result.id, "content": result.text}

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pi_rank.injection.messages import Block, Message
+from pi_rank.injection.render.openai_messages import own_user_message, split_developer
 from pi_rank.injection.render.portable import image, skip, tool_result, tool_use, without_own_keys
 from pi_rank.injection.render.rules import RenderRules
-from pi_rank.injection.render.turns import plain_parts, split_operator
 
 
 def render(messages: Sequence[Message], rules: RenderRules) -> list[dict[str, Any]]:
@@ -28,6 +28,9 @@ def render(messages: Sequence[Message], rules: RenderRules) -> list[dict[str, An
 def _own(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
     if not isinstance(message.raw, dict):
         return
+    if "role" in message.raw and message.role == "user":
+        yield from own_user_message(message, rules, _part, _developer)
+        return
     raw = without_own_keys(message.raw)
     if "role" not in raw:
         block = message.blocks[0] if message.blocks else Block("unknown", raw)
@@ -36,23 +39,11 @@ def _own(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
         else:
             yield raw
         return
-    if message.role != "user":
-        yield raw
-        return
-    ready = plain_parts(message.raw, message.dialect)
-    if ready is not None:
-        yield {**raw, "content": ready}
-        return
-    blocks, operator = split_operator(message, "developer" if rules.developer_messages else None)
-    if isinstance(raw.get("content"), str):
-        yield {**raw, "content": "".join(block.text for block in blocks)}
-    elif parts := [part for block in blocks if (part := _part(block, message)) is not None]:
-        yield {**raw, "content": parts}
-    yield from map(_developer, operator)
+    yield raw
 
 
 def _foreign(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
-    blocks, operator = split_operator(message, "developer" if rules.developer_messages else None)
+    blocks, operator = split_developer(message, rules)
     for block in blocks:
         if block.kind == "tool_result" and (result := tool_result(block.raw)):
             yield {"type": "function_call_output", "call_id": result.id, "output": result.text}

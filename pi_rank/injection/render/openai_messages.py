@@ -1,0 +1,40 @@
+"""What OpenAI's two interfaces share: a user message of their own dialect, and developer text after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pi_rank.injection.messages import Block, Message
+from pi_rank.injection.render.portable import without_own_keys
+from pi_rank.injection.render.rules import RenderRules
+from pi_rank.injection.render.turns import plain_parts, split_operator
+
+
+def split_developer(message: Message, rules: RenderRules) -> tuple[list[Block], list[Block]]:
+    """A message's blocks, and those that go into developer messages after it, if the model takes such."""
+    return split_operator(message, "developer" if rules.developer_messages else None)
+
+
+def own_user_message(
+    message: Message,
+    rules: RenderRules,
+    part: Callable[[Block, Message], dict[str, Any] | None],
+    developer: Callable[[Block], dict[str, Any]],
+) -> Iterator[dict[str, Any]]:
+    """A user message that is stored in the dialect it is sent in, then its developer messages.
+
+    :param part: a block as a content part; None for one that is not sent.
+    :param developer: a block as a developer message.
+    """
+    raw = without_own_keys(message.raw)
+    ready = plain_parts(message.raw, message.dialect)
+    if ready is not None:
+        yield {**raw, "content": ready}
+        return
+    blocks, operator = split_developer(message, rules)
+    if isinstance(raw.get("content"), str):
+        yield {**raw, "content": "".join(block.text for block in blocks)}
+    elif parts := [made for block in blocks if (made := part(block, message)) is not None]:
+        yield {**raw, "content": parts}
+    yield from map(developer, operator)
