@@ -31,21 +31,24 @@ def in_order(
     :param threads: by default one a core. Gains where `work` lets go of the GIL.
     """
     workers = threads or os.cpu_count() or 1
-    remaining = iter(items)
+    tasks = _tasks(iter(items))
     if workers == 1:
-        while task := list(islice(remaining, ITEMS_PER_TASK)):
+        for task in tasks:
             yield from work(task)
         return
     pending: deque[Future[list[Result]]] = deque()
     with ThreadPoolExecutor(workers, thread_name_prefix="pi-rank-batch") as pool:
         try:
             while True:
-                while len(pending) < workers * TASKS_AHEAD and (
-                    task := list(islice(remaining, ITEMS_PER_TASK))
-                ):
+                for task in islice(tasks, workers * TASKS_AHEAD - len(pending)):
                     pending.append(pool.submit(work, task))
                 if not pending:
                     return
                 yield from pending.popleft().result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _tasks(items: Iterator[Item]) -> Iterator[list[Item]]:
+    while task := list(islice(items, ITEMS_PER_TASK)):
+        yield task
