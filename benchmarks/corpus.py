@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
+
+from pi_rank.records import RuleType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,18 +18,7 @@ if TYPE_CHECKING:
 SYLLABLES = [c + v for c in "bdfgklmnprstvz" for v in ("a", "e", "i", "o", "u", "an", "er", "ol")]
 # Exponent of the rank-frequency law. Word counts of English prose follow one near 1 (Zipf, 1949).
 ZIPF_EXPONENT = 1.0
-RULE_TYPES = [
-    None,
-    "workflow",
-    "preference",
-    "convention",
-    "architecture",
-    "avoid_pattern",
-    "prefer_pattern",
-    "testing",
-    "correction",
-    "tool",
-]
+RULE_TYPES = [None, *get_args(RuleType)]
 STATUSES = ["active"] * 16 + ["contested", "deprecated", "superseded", "promoted"]
 
 # Share of the records that are eligible: where the turn takes place. A turn is in up to two projects at once,

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from pi_rank.project import slug
-from pi_rank.ranking.selection import HARD_RULE_CONFIDENCE, HARD_RULE_TYPES
+from pi_rank.ranking.selection import is_hard_rule
 from pi_rank.records import Scope
 
 if TYPE_CHECKING:
@@ -119,7 +119,9 @@ def read_columns(rows: Sequence[StoredRow], books: Codebooks) -> tuple[Columns, 
         ),
         project=np.array([_project_code(f, books.projects) for f in fields], np.int32),
         confidence=np.array([f.confidence for f in fields], np.float64),
-        hard_rule=np.array([_is_hard_rule(f, s) for f, s in zip(fields, status, strict=True)], np.bool_),
+        hard_rule=np.array(
+            [is_hard_rule(f) and not row.tombstoned for row, f in zip(rows, fields, strict=True)], np.bool_
+        ),
         text=np.array([books.texts.add(row.text_hash) for row in rows], np.int32),
     )
     return columns, [_phrases(f) for f in fields]
@@ -138,15 +140,6 @@ def _project_code(fields: _Fields, projects: Codebook) -> int:
     if fields.layer == "L1" or fields.scope.type != "project":
         return ANY_PROJECT
     return projects.add(slug(fields.scope.project or ""))
-
-
-def _is_hard_rule(fields: _Fields, status: int) -> bool:
-    return (
-        status == ACTIVE
-        and fields.layer == "L2"
-        and fields.confidence >= HARD_RULE_CONFIDENCE
-        and fields.rule_type in HARD_RULE_TYPES
-    )
 
 
 class PlaceMasks(NamedTuple):

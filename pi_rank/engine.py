@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from pi_rank.batch import in_order
+from pi_rank.block.sections import MAX_BLOCK_BYTES
 from pi_rank.context import SessionContext, resolve_context
 from pi_rank.embedding.queries import GivenVector
 from pi_rank.errors import ConfigError, ContextError, VectorError
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 
     Vector = npt.NDArray[np.float32]
     Progress = Callable[[int, int], None]
-
-MAX_BYTES = 14_000
 
 
 class MemoryEngine:
@@ -183,7 +182,7 @@ class MemoryEngine:
         context: SessionContext,
         *,
         today: date | None = None,
-        max_bytes: int = MAX_BYTES,
+        max_bytes: int = MAX_BLOCK_BYTES,
         max_records: int | None = None,
         deadline_ms: float | None = None,
         query_vector: Vector | None = None,
@@ -252,7 +251,7 @@ class MemoryEngine:
         *,
         threads: int | None = None,
         today: date | None = None,
-        max_bytes: int = MAX_BYTES,
+        max_bytes: int = MAX_BLOCK_BYTES,
         max_records: int | None = None,
     ) -> list[RetrievalContext]:
         """One turn for each context, in their order, on all cores.
@@ -271,7 +270,7 @@ class MemoryEngine:
         *,
         threads: int | None = None,
         today: date | None = None,
-        max_bytes: int = MAX_BYTES,
+        max_bytes: int = MAX_BLOCK_BYTES,
         max_records: int | None = None,
     ) -> Iterator[RetrievalContext]:
         """As `retrieve_batch`, one answer at a time; only a few are read, or kept, ahead."""
@@ -372,7 +371,7 @@ def build_retrieval_context(
     store: str | Path | None = None,
     model: str | Embedder | None = "default",
     today: date | None = None,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int = MAX_BLOCK_BYTES,
 ) -> RetrievalContext:
     """One turn on one memory root, brought up to date first: for scripts and notebooks.
 

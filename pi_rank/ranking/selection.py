@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,20 @@ HARD_RULE_TYPES = frozenset({"avoid_pattern", "prefer_pattern", "convention", "c
 _L1 = 1
 
 
-def is_hard_rule(record: MemoryRecord) -> bool:
+class Ruling(Protocol):
+    """What of a record decides whether it is a hard rule."""
+
+    @property
+    def rule_type(self) -> str | None: ...
+    @property
+    def layer(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def confidence(self) -> float: ...
+
+
+def is_hard_rule(record: Ruling) -> bool:
     """Whether `record` is shown as a rule whatever is asked: active, L2, sure enough, and of a hard type."""
     return (
         record.rule_type in HARD_RULE_TYPES
