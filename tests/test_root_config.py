@@ -81,3 +81,8 @@ def test_what_is_out_of_range_keeps_its_default_and_says_so(document, warning):
 )
 def test_budgets(config, asked, budgets):
     assert config.budgets(asked) == budgets
+
+
+def test_the_share_of_l1_is_exact():
+    """A float says 62: 0.35 * 180 is 62.99999999999999."""
+    assert RootConfig(max_l1=100).budgets(180) == (180, 63, 117)

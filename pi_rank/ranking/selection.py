@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from pi_rank.errors import ConfigError
 from pi_rank.records import MemoryRecord
+from pi_rank.root_config import l1_share
 
 MAX_RECORDS = 12
+MAX_L1 = 4
 MAX_HARD_RULES = 8
 HARD_RULE_CONFIDENCE = 0.85
 HARD_RULE_TYPES = frozenset({"avoid_pattern", "prefer_pattern", "convention", "correction"})
@@ -49,7 +51,7 @@ def hard_rule_key(record: MemoryRecord) -> tuple[float, str]:
 
 def default_max_l1(max_records: int) -> int:
     """L1's share of `max_records`: min(4, floor(0.35 × max_records)), in whole numbers."""
-    return min(4, max_records * 35 // 100)
+    return min(MAX_L1, l1_share(max_records))
 
 
 def layer_limits(max_records: int, max_l1: int | None, max_l2: int | None) -> tuple[int, int]:
