@@ -45,7 +45,7 @@ setup(
     ext_modules=cythonize(
         extensions,
         build_dir="build/cython",
-        include_path=["ext"],
+        include_path=["ext", "."],
         compiler_directives={
             "language_level": 3,
             "boundscheck": False,

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Memories = dict[str, list[Memory]]
     Folders = dict[str, list[Collection]]
 
-UNWEIGHED = slice(0, 0)  # no background: words count in full
+UNWEIGHED = (0, 0)  # no background: words count in full
 
 VARIANTS: dict[str, Rule] = {
     "default": blended(),

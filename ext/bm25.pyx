@@ -279,28 +279,41 @@ cdef void _gather(
 
 
 def score_rows(tuple segments, tuple terms, int64_t live_rows, const int32_t[::1] rows):
-    scores_array, coverage_array = np.zeros(rows.shape[0]), np.zeros(rows.shape[0])
+    cdef Py_ssize_t n_rows = rows.shape[0]
+    scores_array, coverage_array = np.zeros(n_rows), np.zeros(n_rows)
     cdef double[::1] scores = scores_array, coverage = coverage_array
-    cdef vector[vector[Cursor]] cursors
-    cdef double total
-    cdef size_t s, i
-    total = _open_cursors(segments, terms, live_rows, cursors)
-    with nogil:
-        for s in range(cursors.size()):
-            for i in range(cursors[s].size()):
-                _add_scores(&cursors[s][i], rows, scores, coverage)
-    if total > 0:
-        coverage_array /= total
+    score_into(segments, terms, live_rows, &rows[0], n_rows, &scores[0], &coverage[0])
     return scores_array, coverage_array
 
 
+cdef double score_into(
+    tuple segments, tuple terms, int64_t live_rows, const int32_t* rows, Py_ssize_t n_rows,
+    double* scores, double* coverage,
+) except -1:
+    """Add the terms' contributions to the scores, and their shares of all idf to the coverage, of some rows.
+
+    `rows` ascend, none of them negative. The sum of the terms' idf is returned.
+    """
+    cdef vector[vector[Cursor]] cursors
+    cdef double total = _open_cursors(segments, terms, live_rows, cursors)
+    cdef size_t s, i
+    with nogil:
+        for s in range(cursors.size()):
+            for i in range(cursors[s].size()):
+                _add_scores(&cursors[s][i], rows, n_rows, scores, coverage)
+        if total > 0:
+            for i in range(<size_t>n_rows):
+                coverage[i] /= total
+    return total
+
+
 cdef void _add_scores(
-    Cursor* cursor, const int32_t[::1] wanted, double[::1] scores, double[::1] coverage
+    Cursor* cursor, const int32_t* wanted, Py_ssize_t n_wanted, double* scores, double* coverage
 ) noexcept nogil:
     """Add one term's contributions to the wanted rows; both lists ascend, so each is walked once."""
     cdef int64_t at = cursor.at
     cdef Py_ssize_t i
-    for i in range(wanted.shape[0]):
+    for i in range(n_wanted):
         at = _first_at_least(cursor.rows, at, cursor.end, wanted[i])
         if at == cursor.end:
             break

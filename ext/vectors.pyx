@@ -12,51 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
 from pi_rank.errors import VectorError
 
 cdef double TOLERANCE = 1e-3  # how far from 1 the length of a "unit" vector may be; a float16 copy stays within
 NORM_TOLERANCE = TOLERANCE
-
-
-cdef extern from "vectors.hpp" namespace "pi_vectors" nogil:
-    int SEGMENT_ROWS
-    size_t STEP
-
-    cdef cppclass Table:
-        size_t dimension
-        size_t width
-        int32_t count
-        const float* vector(int32_t node)
-
-    cdef cppclass Rows:
-        const int32_t* row_node
-        const uint8_t* eligible
-        const int32_t* rows
-        const int32_t* tie_rank
-        int64_t count
-
-    cdef cppclass Hit:
-        double score
-        int32_t row
-
-    cdef cppclass Kernel:
-        const char* name
-        void dot_rows(const int8_t* const* rows, size_t count, const int16_t* query, size_t width, int32_t* out)
-        double score(const float* a, const float* b, size_t dimension)
-
-    cdef cppclass Kernels:
-        Kernel[3] list
-        size_t count
-
-    const Kernels& supported_kernels() except +
-    double length(const float*, size_t)
-    int64_t first_not_unit(const float*, int64_t, size_t, double)
-    Table appended(const Table&, const float*, int64_t) except +
-    vector[vector[Hit]] search_many(const Table&, const Rows&, const vector[const uint8_t*]&, const float*,
-                                    int64_t, const Kernel&) except +
 
 
 def kernels() -> tuple[str, ...]:
@@ -117,9 +79,6 @@ cdef class VectorTable:
 
     Several rows may share a node; a row whose node is -1 has no vector and is never found.
     """
-
-    cdef Table table
-    cdef readonly object row_node  # int32[n_rows], read-only
 
     @staticmethod
     def build(vectors, row_node):

@@ -134,7 +134,7 @@ class LexicalIndex:
         eligible = self._live if eligible is None else self._per_row("eligible", eligible, np.uint8)
         self._per_row("tie_rank", tie_rank, np.int32)
         k = min(k, self.n_rows)
-        return bm25.search(self._scorers, tuple(terms), self._n_live, k, eligible, tie_rank)
+        return bm25.search(*self.scored_by(terms), k, eligible, tie_rank)
 
     def score_rows(
         self, terms: Sequence[str], rows: NDArray[np.int32]
@@ -151,7 +151,11 @@ class LexicalIndex:
         require_array("rows", rows, np.int32)
         if rows.size and (rows[0] < 0 or rows[-1] >= self.n_rows or (rows[1:] < rows[:-1]).any()):
             raise ValueError(f"rows must ascend, from 0 to at most {self.n_rows - 1}")
-        return bm25.score_rows(self._scorers, tuple(terms), self._n_live, rows)
+        return bm25.score_rows(*self.scored_by(terms), rows)
+
+    def scored_by(self, terms: Sequence[str]) -> tuple[tuple[bm25.Segment, ...], tuple[str, ...], int]:
+        """What a compiled routine scores rows with: the segments, the terms, and the number of live rows."""
+        return self._scorers, tuple(terms), self._n_live
 
     def vocabulary(self) -> str:
         """Every term, one a line, those of dead rows included. Made at the first call and kept."""

@@ -58,10 +58,10 @@ class VectorIndex:
     one order on every machine; equal scores are ordered by `tie_rank`.
     """
 
-    __slots__ = ("_rows", "_table", "graph")
+    __slots__ = ("_rows", "graph", "table")
 
     def __init__(self, table: VectorTable, graph: NodeGraph | None = None) -> None:
-        self._table = table
+        self.table = table
         self.graph = graph
         if graph is not None:
             self._rows = NodeRows(table.row_node, table.count)
@@ -85,7 +85,7 @@ class VectorIndex:
 
         :raises VectorError: as `build`, or vectors of another dimension.
         """
-        return VectorIndex(self._table.updated(new_vectors, row_node), self.graph)
+        return VectorIndex(self.table.updated(new_vectors, row_node), self.graph)
 
     def with_graph(self, graph: NodeGraph | None) -> VectorIndex:
         """This index with `graph` over its first vectors, or without one.
@@ -94,17 +94,17 @@ class VectorIndex:
         """
         if graph is not None:
             self._check_graph(graph)
-        return VectorIndex(self._table, graph)
+        return VectorIndex(self.table, graph)
 
     @property
     def count(self) -> int:
         """Number of vectors."""
-        return self._table.count
+        return self.table.count
 
     @property
     def dimension(self) -> int:
         """Number of components of each vector."""
-        return self._table.dimension
+        return self.table.dimension
 
     @property
     def wants_graph(self) -> bool:
@@ -120,16 +120,16 @@ class VectorIndex:
     @property
     def row_node(self) -> Ints:
         """The vector of each row, int32[n_rows], -1 for none; read-only."""
-        return self._table.row_node
+        return self.table.row_node
 
     @property
     def nbytes(self) -> int:
         """Bytes held for vectors and codes, without the graph."""
-        return self._table.nbytes
+        return self.table.nbytes
 
     def vectors(self, begin: int, end: int) -> Floats:
         """A copy of the vectors [begin, end), float32[end - begin, d]."""
-        return self._table.vectors(begin, end)
+        return self.table.vectors(begin, end)
 
     def search(
         self,
@@ -155,7 +155,7 @@ class VectorIndex:
             hits = self._search_graph(query, k, tie_rank, eligible, share)
             if hits is not None:
                 return hits
-        return VectorHits(*self._table.search(query, k, tie_rank=tie_rank, eligible=eligible), "exact")
+        return VectorHits(*self.table.search(query, k, tie_rank=tie_rank, eligible=eligible), "exact")
 
     def products(self, query: Floats, rows: Ints) -> npt.NDArray[np.float64]:
         """Inner products of `query` (float32[d], of any length) with the vectors of `rows`: float64[m].
@@ -164,14 +164,14 @@ class VectorIndex:
 
         :raises VectorError: wrong dtype, shape or dimension, or a row that is not there.
         """
-        return self._table.products(query, rows)
+        return self.table.products(query, rows)
 
     def mean(self, rows: Ints) -> Floats:
         """The mean of the vectors of `rows`, float32[d].
 
         :raises VectorError: no row, a row that is not there, or one without a vector.
         """
-        return self._table.mean(rows)
+        return self.table.mean(rows)
 
     def search_batch(
         self,
@@ -226,7 +226,7 @@ class VectorIndex:
                 hits[at] = found
         left = [at for at in range(len(flags)) if at not in hits]
         if left:
-            rest = self._table.search_many(
+            rest = self.table.search_many(
                 queries[left], k, tie_rank=tie_rank, eligible=[flags[at] for at in left]
             )
             hits.update({at: VectorHits(*each, "exact") for at, each in zip(left, rest, strict=True)})
@@ -256,7 +256,7 @@ class VectorIndex:
         assert self.graph is not None
         nodes = self.graph.nearest(query, fetch_size(k, share))
         rows = np.concatenate([self._rows.of(nodes), self._rows.since(self.graph.count)])
-        found = self._table.search(query, k, tie_rank=tie_rank, eligible=eligible, rows=rows)
+        found = self.table.search(query, k, tie_rank=tie_rank, eligible=eligible, rows=rows)
         return VectorHits(*found, "hnsw") if len(nodes) and len(found[0]) == k else None
 
 

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pi_rank.ranking.analysis import pack_terms
-from pi_rank.ranking.blend import BlendConstants, blend, lexical_part, lexical_weight, relevance
+from pi_rank.ranking.blend import BlendConstants, blend
 from pi_rank.ranking.lexical import LexicalIndex
 from pi_rank.ranking.semantic import VectorHits, VectorIndex
 from tests.reference import blend as reference
@@ -50,14 +50,11 @@ def test_the_blend_is_the_reference(seed, rows, depth, embedded):
     found, words, hits = ranked(lexical, vectors, query, tie_rank, depth)
     everything = np.arange(rows, dtype=np.int32)
     bm25, coverage = lexical.score_rows(TERMS, everything)
-    expected = reference.blend(
-        sorted({*words.tolist(), *hits.rows.tolist()}),
-        hits.rows.tolist(),
-        query,
-        [matrix[row] if node[row] >= 0 else None for row in range(rows)],
-        bm25,
-        coverage,
-        tie_rank,
+    candidates, nearest = sorted({*words.tolist(), *hits.rows.tolist()}), hits.rows.tolist()
+    known = [matrix[row] if node[row] >= 0 else None for row in range(rows)]
+    expected = reference.blend(candidates, nearest, query, known, bm25, coverage, tie_rank)
+    assert found.relevance == pytest.approx(
+        reference.relevance(candidates, nearest, query, known, coverage), abs=1e-6
     )
     # Sums in another order differ in their last bits: order is compared where scores are further apart.
     scores = np.array([one + two for _, one, two in expected])
@@ -102,20 +99,34 @@ def test_a_row_without_a_vector_is_found_by_its_words():
     ],
 )
 def test_words_weigh_less_the_more_the_best_cosine_stands_out(cosines, weight):
-    assert lexical_weight(np.array(cosines)) == pytest.approx(weight)
+    found, _, hits = ranked(*with_cosines(cosines, ["a"]), tie_rank_of(cosines), coverage=0.0)
+    assert hits.scores.tolist() == pytest.approx(cosines, abs=1e-6)
+    # The only row with a word has the best BM25: its lexical part is the whole weight.
+    assert found.lexical[found.rows == 0] == pytest.approx(weight)
     assert reference.lexical_weight(cosines) == pytest.approx(weight)
 
 
-def test_the_lexical_part_is_bm25_and_coverage():
-    part = lexical_part(np.array([4.0, 2.0, 0.0]), np.array([0.5, 1.0, 0.0]))
-    assert part.tolist() == [0.75, 0.75, 0.0]
-    assert lexical_part(np.zeros(2), np.zeros(2)).tolist() == [0.0, 0.0]
+def with_cosines(cosines, words):
+    """An index of rows with these words, vectors with these cosines to a query, and the query."""
+    documents = [pack_terms({word: 1 for word in each}, {}) for each in words]
+    documents += [pack_terms({"z": 1}, {})] * (len(cosines) - len(words))
+    cosines = np.array(cosines)
+    vectors = np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1).astype(np.float32)
+    return LexicalIndex.build(documents), index_of(vectors), np.array([1, 0], np.float32)
 
 
-def test_coverage_can_have_all_of_the_lexical_part_or_none():
-    bm25, coverage = np.array([4.0, 2.0]), np.array([0.5, 1.0])
-    assert lexical_part(bm25, coverage, 1.0).tolist() == [0.5, 1.0]
-    assert lexical_part(bm25, coverage, 0.0).tolist() == [1.0, 0.5]
+def tie_rank_of(rows):
+    return np.arange(len(rows), dtype=np.int32)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_the_lexical_part_is_bm25_and_coverage(share):
+    lexical, vectors, query = with_cosines([0.8] * 4, ["a", "ab", "abc"])
+    found, *_ = ranked(lexical, vectors, query, tie_rank_of(range(4)), coverage=share)
+    bm25, coverage = lexical.score_rows(TERMS, found.rows.copy()[found.rows.argsort()])
+    expected = 0.5 * ((1 - share) * bm25 / bm25.max() + share * coverage)
+    np.testing.assert_allclose(found.lexical[found.rows.argsort()], expected)
+    assert coverage.tolist() == pytest.approx([coverage[0], coverage[1], 1.0, 0.0])
 
 
 def test_constants_scale_their_part_alone():
@@ -133,9 +144,54 @@ def test_constants_scale_their_part_alone():
     np.testing.assert_allclose(every.semantic, vectors.products(query, every.rows) + mean / 2)
 
 
-def test_relevance_is_the_best_cosine_and_half_the_coverage_of_one_row():
-    hits = VectorHits(np.array([4, 2], np.int32), np.array([0.4, 0.1]), "exact")
-    rows = np.array([2, 4, 7], np.int32)  # 7 is no semantic hit: its cosine is 0.1 at most
-    assert relevance(rows, np.array([0.2, 0.0, 0.0]), hits) == pytest.approx(0.4)
-    assert relevance(rows, np.array([0.8, 0.0, 0.0]), hits) == pytest.approx(0.5)
-    assert relevance(rows, np.array([0.0, 0.0, 1.0]), hits) == pytest.approx(0.6)
+@pytest.mark.parametrize(("words", "relevance"), [([], 0.4), (["abc"], 0.9), (["", "abc"], 0.6)])
+def test_relevance_is_the_best_cosine_and_half_the_coverage_of_one_row(words, relevance):
+    lexical, vectors, query = with_cosines([0.4, 0.1, 0.1], words)
+    found, *_ = ranked(lexical, vectors, query, tie_rank_of(range(3)))
+    assert found.relevance == pytest.approx(relevance, abs=1e-6)
+
+
+def test_a_row_that_is_no_semantic_hit_is_as_relevant_as_the_last_one():
+    lexical, vectors, query = with_cosines([0.4, 0.3, -0.9], ["", "", "abc"])
+    found, _, hits = ranked(lexical, vectors, query, tie_rank_of(range(3)), depth=2)
+    assert hits.rows.tolist() == [0, 1]
+    assert found.relevance == pytest.approx(0.3 + 0.5, abs=1e-6)
+
+
+NONE = VectorHits(np.array([], np.int32), np.array([]), "exact")
+ONE = VectorHits(np.array([0], np.int32), np.array([0.8]), "exact")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"hits": NONE}, "semantic hits"),
+        ({"hits": ONE._replace(scores=np.array([0.8, 0.7]))}, "score of each"),
+        ({"hits": ONE._replace(rows=np.array([2], np.int32))}, "rows from 0 to 1"),
+        ({"lexical_rows": np.array([-1], np.int32)}, "rows from 0 to 1"),
+        ({"query_vector": np.array([1, 0, 0], np.float32)}, "dimension 2"),
+        ({"tie_rank": np.array([0], np.int32)}, "2 rows"),
+        ({"constants": BlendConstants(feedback_rows=0)}, "each mean"),
+    ],
+)
+def test_hits_of_another_index_are_refused(change, words):
+    lexical, vectors, query = with_cosines([0.8, 0.1], ["a"])
+    given = {
+        "lexical": lexical,
+        "terms": TERMS,
+        "lexical_rows": np.array([0], np.int32),
+        "vectors": vectors,
+        "query_vector": query,
+        "hits": ONE,
+        "tie_rank": tie_rank_of(range(2)),
+    }
+    assert blend(**given).rows.tolist() == [0]
+    with pytest.raises(ValueError, match=words):
+        blend(**given | change)
+
+
+def test_a_semantic_hit_without_a_vector_is_refused():
+    lexical, _, query = with_cosines([0.8, 0.1], ["a"])
+    vectors = index_of(np.array([[1, 0]], np.float32), np.array([-1, 0], np.int32))
+    with pytest.raises(ValueError, match="with a vector"):
+        blend(lexical, TERMS, tie_rank_of([0]), vectors, query, ONE, tie_rank=tie_rank_of(range(2)))

@@ -1,0 +1,216 @@
+// The default order of a query's candidates: cosine and BM25 on one scale, with feedback from the best rows.
+// pi_rank/ranking/blend.py has the formula and its reasons; tests/reference/blend.py is the same, row by row.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "vectors_kernels.hpp"
+#include "vectors_table.hpp"
+
+namespace pi_blend {
+
+// The rule's constants (BlendConstants).
+struct Rule {
+    double words;
+    double coverage;
+    size_t background_begin, background_end;
+    double centre;
+    size_t centre_hits;
+    double feedback;
+    size_t feedback_rows;
+};
+
+// The semantic hits, best first.
+struct Hits {
+    const int32_t* rows;
+    const double* cosines;
+    size_t count;
+};
+
+// The rows of both lists in ascending order, each once.
+struct Candidates {
+    std::vector<int32_t> rows;
+    std::vector<double> cosines;  // NaN where a row is no semantic hit
+    std::vector<double> bm25, coverage;  // zero until somebody scores the rows
+};
+
+inline Candidates merged(const int32_t* lexical, size_t n_lexical, const Hits& hits) {
+    struct Listed {
+        int32_t row;
+        double cosine;
+    };
+    constexpr double NONE = std::numeric_limits<double>::quiet_NaN();
+    std::vector<Listed> listed;
+    listed.reserve(hits.count + n_lexical);
+    for (size_t i = 0; i < hits.count; ++i) listed.push_back({hits.rows[i], hits.cosines[i]});
+    for (size_t i = 0; i < n_lexical; ++i) listed.push_back({lexical[i], NONE});
+    // Stable: of a row in both lists, the semantic hit comes first and stays.
+    std::stable_sort(listed.begin(), listed.end(), [](const Listed& a, const Listed& b) { return a.row < b.row; });
+    Candidates found;
+    for (const Listed& one : listed) {
+        if (!found.rows.empty() && found.rows.back() == one.row) continue;
+        found.rows.push_back(one.row);
+        found.cosines.push_back(one.cosine);
+    }
+    found.bm25.resize(found.rows.size());
+    found.coverage.resize(found.rows.size());
+    return found;
+}
+
+// The candidates best first, and the largest cosine + half coverage of any.
+struct Ranked {
+    std::vector<int32_t> rows;
+    std::vector<double> scores, lexical, semantic;  // a score is the sum of its two parts
+    double relevance = 0.0;
+};
+
+class Blend {
+public:
+    Blend(const Candidates& found, const Hits& hits, const pi_vectors::Table& table, const int32_t* row_node,
+          const float* query, const int32_t* tie_rank, const Rule& rule)
+        : found_(found),
+          hits_(hits),
+          table_(table),
+          row_node_(row_node),
+          tie_rank_(tie_rank),
+          rule_(rule),
+          kernel_(pi_vectors::supported_kernels().list[0]),
+          query_(query, query + table.dimension) {}
+
+    Ranked ranked() {
+        score_words();
+        score_meaning();
+        const std::vector<size_t> order = best(found_.rows.size(), [this](size_t) { return true; });
+        Ranked ranked;
+        for (const size_t i : order) {
+            ranked.rows.push_back(found_.rows[i]);
+            ranked.scores.push_back(words_[i] + meaning_[i]);
+            ranked.lexical.push_back(words_[i]);
+            ranked.semantic.push_back(meaning_[i]);
+        }
+        ranked.relevance = relevance();
+        return ranked;
+    }
+
+private:
+    static constexpr size_t AHEAD = 4;  // vectors between asking for one and reading it
+    static constexpr double COVERAGE = 0.5;  // in `relevance`: every word of the query counts as half a cosine
+
+    const float* vector_of(int32_t row) const {
+        const int32_t node = row_node_[row];
+        return node < 0 ? nullptr : table_.vector(node);
+    }
+
+    void ask_for(int32_t row) const {
+        if (const float* vector = vector_of(row)) pi_vectors::prefetch(vector, table_.dimension * sizeof(float));
+    }
+
+    // BM25 by the best candidate's, and coverage; both weigh less the more the best cosine stands out.
+    void score_words() {
+        const double weight = word_weight();
+        const double top = *std::max_element(found_.bm25.begin(), found_.bm25.end());
+        const double scale = top > 0 ? (1 - rule_.coverage) / top : 0.0;
+        words_.resize(found_.rows.size());
+        for (size_t i = 0; i < words_.size(); ++i)
+            words_[i] = weight * (scale * found_.bm25[i] + rule_.coverage * found_.coverage[i]);
+    }
+
+    double word_weight() const {
+        const size_t end = std::min(rule_.background_end, hits_.count);
+        if (rule_.background_begin >= end || hits_.cosines[0] <= 0) return rule_.words;
+        const double sum = std::accumulate(hits_.cosines + rule_.background_begin, hits_.cosines + end, 0.0);
+        return rule_.words * std::max(0.0, sum / double(end - rule_.background_begin) / hits_.cosines[0]);
+    }
+
+    // Cosine less half of what all hits have in common, plus half of the nearness to the best rows.
+    void score_meaning() {
+        const std::vector<float> centre = mean(hits_.rows, std::min(rule_.centre_hits, hits_.count));
+        for (size_t j = 0; j < query_.size(); ++j) query_[j] -= float(rule_.centre) * centre[j];
+        meaning_.assign(found_.rows.size(), std::numeric_limits<double>::quiet_NaN());
+        for (size_t i = 0; i < meaning_.size(); ++i) {
+            if (i + AHEAD < meaning_.size()) ask_for(found_.rows[i + AHEAD]);
+            const float* vector = vector_of(found_.rows[i]);
+            if (vector != nullptr) meaning_[i] = kernel_.score(query_.data(), vector, query_.size());
+        }
+        const auto embedded = [this](size_t i) { return !std::isnan(meaning_[i]); };
+        std::vector<int32_t> rows;
+        for (const size_t i : best(rule_.feedback_rows, embedded)) rows.push_back(found_.rows[i]);
+        const std::vector<float> feedback = mean(rows.data(), rows.size());
+        double sum = 0.0;
+        size_t count = 0;
+        for (size_t i = 0; i < meaning_.size(); ++i) {
+            if (!embedded(i)) continue;
+            meaning_[i] += rule_.feedback * kernel_.score(feedback.data(), vector_of(found_.rows[i]), query_.size());
+            sum += meaning_[i];
+            ++count;
+        }
+        // A row that is not embedded yet is taken for an average one, so that its words decide.
+        for (double& one : meaning_)
+            if (std::isnan(one)) one = sum / double(count);
+    }
+
+    // The mean vector of some rows, all of them embedded; summed in float64 in their order.
+    std::vector<float> mean(const int32_t* rows, size_t count) const {
+        std::vector<double> sums(table_.dimension, 0.0);
+        for (size_t i = 0; i < count; ++i) {
+            if (i + AHEAD < count) ask_for(rows[i + AHEAD]);
+            const float* vector = vector_of(rows[i]);
+            for (size_t j = 0; j < sums.size(); ++j) sums[j] += vector[j];
+        }
+        std::vector<float> means(sums.size());
+        for (size_t j = 0; j < means.size(); ++j) means[j] = float(sums[j] / double(count));
+        return means;
+    }
+
+    // The places of the `count` best candidates so far, of those that `counts` says, best first.
+    template <class Counts>
+    std::vector<size_t> best(size_t count, const Counts& counts) const {
+        std::vector<size_t> places;
+        places.reserve(found_.rows.size());
+        for (size_t i = 0; i < found_.rows.size(); ++i)
+            if (counts(i)) places.push_back(i);
+        count = std::min(count, places.size());
+        std::vector<double> scores(found_.rows.size());
+        for (const size_t i : places) scores[i] = words_[i] + meaning_[i];
+        const auto before = [&](size_t a, size_t b) {
+            if (scores[a] != scores[b]) return scores[a] > scores[b];
+            return tie_rank_[found_.rows[a]] < tie_rank_[found_.rows[b]];
+        };
+        std::partial_sort(places.begin(), places.begin() + count, places.end(), before);
+        places.resize(count);
+        return places;
+    }
+
+    // A row that is no semantic hit is given the last hit's cosine, which is no less than its own.
+    double relevance() const {
+        double most = -std::numeric_limits<double>::infinity();
+        for (size_t i = 0; i < found_.rows.size(); ++i) {
+            const double cosine = std::isnan(found_.cosines[i]) ? hits_.cosines[hits_.count - 1] : found_.cosines[i];
+            most = std::max(most, cosine + COVERAGE * found_.coverage[i]);
+        }
+        return most;
+    }
+
+    const Candidates& found_;
+    const Hits& hits_;
+    const pi_vectors::Table& table_;
+    const int32_t* row_node_;
+    const int32_t* tie_rank_;
+    const Rule& rule_;
+    const pi_vectors::Kernel& kernel_;
+    std::vector<float> query_;  // in the end less the hits' centre
+    std::vector<double> words_, meaning_;  // by candidate
+};
+
+// The candidates in their order. Every semantic hit has a vector.
+inline Ranked ranked(const Candidates& found, const Hits& hits, const pi_vectors::Table& table,
+                     const int32_t* row_node, const float* query, const int32_t* tie_rank, const Rule& rule) {
+    return Blend(found, hits, table, row_node, query, tie_rank, rule).ranked();
+}
+
+}  // namespace pi_blend

@@ -1,0 +1,53 @@
+"""What other compiled modules may use of the vector table, and the C++ underneath it (ext/vectors*.hpp)."""
+
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libcpp.vector cimport vector
+
+
+cdef extern from "vectors.hpp" namespace "pi_vectors" nogil:
+    int SEGMENT_ROWS
+    size_t STEP
+
+    cdef cppclass Table:
+        size_t dimension
+        size_t width
+        int32_t count
+        const float* vector(int32_t node)
+
+    cdef cppclass Rows:
+        const int32_t* row_node
+        const uint8_t* eligible
+        const int32_t* rows
+        const int32_t* tie_rank
+        int64_t count
+
+    cdef cppclass Hit:
+        double score
+        int32_t row
+
+    cdef cppclass Kernel:
+        const char* name
+        void dot_rows(const int8_t* const* rows, size_t count, const int16_t* query, size_t width, int32_t* out)
+        double score(const float* a, const float* b, size_t dimension)
+
+    cdef cppclass Kernels:
+        Kernel[3] list
+        size_t count
+
+    const Kernels& supported_kernels() except +
+    double length(const float*, size_t)
+    int64_t first_not_unit(const float*, int64_t, size_t, double)
+    Table appended(const Table&, const float*, int64_t) except +
+    vector[vector[Hit]] search_many(const Table&, const Rows&, const vector[const uint8_t*]&, const float*,
+                                    int64_t, const Kernel&) except +
+
+
+cdef class VectorTable:
+    cdef Table table
+    cdef readonly object row_node  # int32[n_rows], read-only
+
+    cdef int fill(self, const float[:, ::1] view) except -1
+    cdef int set_rows(self, row_node) except -1
+    cdef list run(self, queries, k, tie_rank, eligible, rows, kernel)
+    cdef per_row(self, value, name, dtype)
+    cdef some_rows(self, value)
