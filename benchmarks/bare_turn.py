@@ -11,6 +11,7 @@ from pi_rank.block.sections import BlockParts, build_block
 from pi_rank.context import project_keys
 from pi_rank.processors import turn_segments
 from pi_rank.ranking.blend import blend
+from pi_rank.turn import MIN_OVERLAP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,13 +38,13 @@ def bare_turn(snapshot: Snapshot, analyzer: FtsAnalyzer) -> Callable[[Turn], Blo
         eligible[silenced] = 0
         terms = analyzer.query_terms(context.latest_user_message)
         contested = place.contested.view(np.uint8)
-        doubtful, _ = snapshot.lexical.overlap(terms, rows_mask=contested, tie_rank=ties)
+        doubtful, _ = snapshot.contested.best(terms, 2, above=MIN_OVERLAP, eligible=contested, tie_rank=ties)
         lexical, _ = snapshot.lexical.search(terms, DEPTH, eligible=eligible, tie_rank=ties)
         vectors = snapshot.vectors
         assert vectors is not None
         hits = vectors.search(turn.vector, DEPTH, eligible=eligible, tie_rank=ties)
         ranked = blend(snapshot.lexical, terms, lexical, vectors, turn.vector, hits, tie_rank=ties)
-        return _block(snapshot, ranked.rows[:SHOWN].tolist(), doubtful[:2].tolist())
+        return _block(snapshot, ranked.rows[:SHOWN].tolist(), doubtful.tolist())
 
     return run
 

@@ -25,7 +25,6 @@ cnp.import_array()
 cdef enum:
     BLOCK = 4096  # rows; 32 KiB of sums
     STRIDE = 8  # rows looked at together when the hits of a block are gathered
-    GALLOP = 16  # postings that are counted in the time of one search for a row
     SPARE = 2  # hits are kept up to about this many times k before they are cut to the best k
 
 cdef double MIN_IDF = 1e-6  # FTS5's floor for a term that half of the rows have
@@ -46,7 +45,6 @@ cdef class Segment:
     cdef const uint8_t[::1] blob
     cdef const int64_t[::1] ends
     cdef const int32_t[::1] slots
-    cdef const uint8_t[::1] function
     cdef const int64_t[::1] offsets
     cdef const int32_t[::1] rows
     cdef const int32_t[::1] codes
@@ -59,7 +57,6 @@ cdef class Segment:
         self.blob = arrays["blob"]
         self.ends = arrays["ends"]
         self.slots = arrays["slots"]
-        self.function = arrays["function"]
         self.offsets = arrays["offsets"]
         self.rows = arrays["rows"]
         self.codes = arrays["codes"]
@@ -320,54 +317,3 @@ cdef void _add_scores(
         if cursor.rows[at] == wanted[i]:
             scores[i] += cursor.idf * cursor.impacts[cursor.codes[at]]
             coverage[i] += cursor.idf
-
-
-def shared_content(tuple segments, tuple terms, const int32_t[::1] rows):
-    shared_array = np.zeros(rows.shape[0], np.int32)
-    cdef int32_t[::1] shared = shared_array
-    cdef int32_t[::1] counts
-    cdef Segment segment
-    cdef int32_t term
-    for segment in segments:
-        counts = np.zeros(segment.n_rows, np.int32)
-        for text in terms:
-            term = segment.find((<str?>text).encode("utf-8", "replace"))
-            if term >= 0 and not segment.function[term]:
-                with nogil:
-                    _count_shared(segment, term, rows, counts)
-        with nogil:
-            _collect(segment, rows, counts, shared)
-    return shared_array
-
-
-cdef void _count_shared(
-    Segment segment, int32_t term, const int32_t[::1] wanted, int32_t[::1] counts
-) noexcept nogil:
-    """Add one to the counts of rows that have the term, to those of all wanted rows at least.
-
-    Looking a wanted row up costs about as much as counting GALLOP postings.
-    """
-    cdef const int32_t* rows = &segment.rows[0]
-    cdef int64_t at = segment.offsets[term], last = segment.offsets[term + 1]
-    cdef Py_ssize_t i
-    if last - at <= GALLOP * wanted.shape[0]:
-        for at in range(at, last):
-            counts[rows[at] - segment.first_row] += 1
-        return
-    for i in range(wanted.shape[0]):
-        at = _first_at_least(rows, at, last, wanted[i])
-        if at == last:
-            break
-        if rows[at] == wanted[i]:
-            counts[wanted[i] - segment.first_row] += 1
-
-
-cdef void _collect(
-    Segment segment, const int32_t[::1] wanted, const int32_t[::1] counts, int32_t[::1] shared
-) noexcept nogil:
-    cdef int64_t row
-    cdef Py_ssize_t i
-    for i in range(wanted.shape[0]):
-        row = wanted[i] - segment.first_row
-        if 0 <= row < segment.n_rows:
-            shared[i] = counts[row]

@@ -356,6 +356,48 @@ cdef tuple _interleaved(dict first, dict second, term_map, code_map, size_t n_te
     return offsets_array, rows_array, codes_array
 
 
+def selected(dict segment, const int32_t[::1] chosen, int32_t new_first_row=0):
+    cdef int64_t first_row = segment["first_row"][0], n_rows = segment["lengths"].size
+    cdef const uint8_t[::1] blob = segment["blob"]
+    cdef const int64_t[::1] ends = segment["ends"], offsets = segment["offsets"]
+    cdef const uint8_t[::1] function = segment["function"]
+    cdef const int32_t[::1] rows = segment["rows"], codes = segment["codes"]
+    cdef _Dictionary dictionary = _Dictionary()
+    cdef vector[int32_t] number, kept_rows, kept_codes
+    cdef vector[int64_t] kept_offsets
+    cdef Py_ssize_t i, term
+    cdef size_t before
+    for i in range(chosen.shape[0]):
+        if not first_row <= chosen[i] < first_row + n_rows or (i and chosen[i] <= chosen[i - 1]):
+            raise ValueError(f"chosen rows must ascend, from {first_row} to at most {first_row + n_rows - 1}")
+    with nogil:
+        number.assign(n_rows, -1)
+        for i in range(chosen.shape[0]):
+            number[chosen[i] - first_row] = new_first_row + <int32_t>i
+        kept_offsets.push_back(0)
+        for term in range(function.shape[0]):
+            before = kept_rows.size()
+            for i in range(offsets[term], offsets[term + 1]):
+                if number[rows[i] - first_row] >= 0:
+                    kept_rows.push_back(number[rows[i] - first_row])
+                    kept_codes.push_back(codes[i])
+            if kept_rows.size() > before:
+                dictionary.intern(&blob[ends[term]], ends[term + 1] - ends[term], function[term])
+                kept_offsets.push_back(kept_rows.size())
+    places = np.asarray(chosen) - first_row
+    return {
+        "first_row": np.array([new_first_row], np.int64),
+        **dictionary.arrays(),
+        "offsets": _copied(kept_offsets.data(), kept_offsets.size(), "offsets"),
+        "rows": _copied(kept_rows.data(), kept_rows.size(), "rows"),
+        "codes": _copied(kept_codes.data(), kept_codes.size(), "codes"),
+        "pair_frequency": segment["pair_frequency"],
+        "pair_length": segment["pair_length"],
+        "lengths": segment["lengths"][places],
+        "content": segment["content"][places],
+    }
+
+
 def live_frequencies(dict segment, const uint8_t[::1] live):
     cdef const int64_t[::1] offsets = segment["offsets"]
     cdef const int32_t[::1] rows = segment["rows"]

@@ -17,6 +17,7 @@ import numpy as np
 from pi_rank._core.negative_scope import PhraseAutomaton
 from pi_rank.columns import (
     ACTIVE,
+    CONTESTED,
     STATUS_NAMES,
     TOMBSTONED,
     Codebooks,
@@ -26,6 +27,7 @@ from pi_rank.columns import (
     read_columns,
 )
 from pi_rank.ranking.lexical import LexicalIndex
+from pi_rank.ranking.overlap import OverlapIndex
 from pi_rank.records import MemoryRecord, decode_record
 from pi_rank.snapshot_vectors import extend_vectors
 from pi_rank.store import StoreVersion
@@ -55,6 +57,7 @@ class Snapshot:
     equal scores are settled. `text_node`: int32, text code → vector node, -1 while the text is not embedded.
     `node_text`: int32, vector node → text code.
     `hard_rules`: int32, rows that are hard rules wherever they are eligible, highest confidence first.
+    `contested`: the stems of the live contested rows.
     """
 
     version: StoreVersion
@@ -69,6 +72,7 @@ class Snapshot:
     tie_rank: npt.NDArray[np.int32]
     hard_rules: npt.NDArray[np.int32]
     lexical: LexicalIndex
+    contested: OverlapIndex
     phrases: PhraseAutomaton
     vectors: VectorIndex | None
     text_node: npt.NDArray[np.int32]
@@ -165,6 +169,11 @@ def hard_rules(
     return rows[np.lexsort((tie_rank[rows], -columns.confidence[rows]))].astype(np.int32)
 
 
+def contested_rows(columns: Columns, live: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
+    """The live rows that are contested, ascending."""
+    return np.flatnonzero(live & (columns.status == CONTESTED)).astype(np.int32)
+
+
 def _nothing(model_id: str | None) -> Snapshot:
     none = np.empty(0, np.int32)
     columns, _ = read_columns([], books := Codebooks.of())
@@ -180,7 +189,8 @@ def _nothing(model_id: str | None) -> Snapshot:
         order=none,
         tie_rank=none,
         hard_rules=none,
-        lexical=LexicalIndex.build([]),
+        lexical=(lexical := LexicalIndex.build([])),
+        contested=OverlapIndex(lexical, none),
         phrases=PhraseAutomaton.build([]),
         vectors=None,
         text_node=none,
@@ -202,6 +212,8 @@ def extend_snapshot(
     live[removed] = False
     order = _merge_order(old.order, ids, live, first_new=len(old.ids))
     tie_rank = tie_ranks(order, len(ids))
+    lexical = old.lexical.updated(removed, terms) if old.ids else LexicalIndex.build(terms)
+    contested = contested_rows(columns, live)
     return Snapshot(
         version=version._replace(generation=changes.generation),
         model_id=old.model_id,
@@ -213,7 +225,12 @@ def extend_snapshot(
         order=order,
         tie_rank=tie_rank,
         hard_rules=hard_rules(columns, live, tie_rank),
-        lexical=old.lexical.updated(removed, terms) if old.ids else LexicalIndex.build(terms),
+        lexical=lexical,
+        contested=(
+            old.contested
+            if np.array_equal(contested, old.contested.rows)
+            else OverlapIndex(lexical, contested)
+        ),
         phrases=old.phrases.updated(removed, phrases) if old.ids else PhraseAutomaton.build(phrases),
         books=old.books,
         **_newer_vectors(old, vectors, columns),

@@ -14,8 +14,9 @@ from pi_rank._core.negative_scope import PhraseAutomaton
 from pi_rank.columns import Codebooks, Columns, read_phrases
 from pi_rank.ranking.array_file import read_arrays, write_arrays
 from pi_rank.ranking.lexical import ARRAYS_VERSION, LexicalIndex
+from pi_rank.ranking.overlap import OverlapIndex
 from pi_rank.ranking.semantic import VectorIndex
-from pi_rank.snapshot import Snapshot, hard_rules, tie_ranks, without_vectors
+from pi_rank.snapshot import Snapshot, contested_rows, hard_rules, tie_ranks, without_vectors
 from pi_rank.store import StoreVersion
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def read_snapshot(path: Path, uuid: str, model_id: str | None) -> Snapshot:
     columns = Columns._make(arrays[name] for name in Columns._fields)
     n_rows = len(rest.ids)
     tie_rank = tie_ranks(arrays["order"], n_rows)
+    lexical = LexicalIndex.from_arrays(_lexical(arrays))
     snapshot = Snapshot(
         version=StoreVersion._make(rest.version),
         model_id=rest.model_id,
@@ -88,7 +90,8 @@ def read_snapshot(path: Path, uuid: str, model_id: str | None) -> Snapshot:
         columns=columns,
         tie_rank=tie_rank,
         hard_rules=hard_rules(columns, arrays["live"], tie_rank),
-        lexical=LexicalIndex.from_arrays(_lexical(arrays)),
+        lexical=lexical,
+        contested=OverlapIndex(lexical, contested_rows(columns, arrays["live"])),
         phrases=PhraseAutomaton.build([rest.phrases.get(row, ()) for row in range(n_rows)]),
         vectors=_vectors(arrays, columns) if model_id == rest.model_id else None,
         books=Codebooks.of(rest.profiles, rest.projects, rest.texts),

@@ -262,10 +262,14 @@ def _hard_rules(snapshot: Snapshot, allowed: Eligibility) -> list[int]:
 
 def _contested(memory: Memory, prompt: str, allowed: Eligibility) -> list[MemoryRecord]:
     snapshot = memory.snapshot
-    rows, overlap = snapshot.lexical.overlap(
-        memory.analyzer.query_terms(prompt), rows_mask=allowed.contested, tie_rank=snapshot.tie_rank
+    rows, _ = snapshot.contested.best(
+        memory.analyzer.query_terms(prompt),
+        MAX_CONTESTED,
+        above=MIN_OVERLAP,
+        eligible=allowed.contested,
+        tie_rank=snapshot.tie_rank,
     )
-    return [snapshot.record(row) for row in rows[overlap > MIN_OVERLAP][:MAX_CONTESTED].tolist()]
+    return [snapshot.record(row) for row in rows.tolist()]
 
 
 def _sessions(sessions: tuple[SessionSummary, ...]) -> list[tuple[str, str]]:

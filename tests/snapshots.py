@@ -83,7 +83,9 @@ def answers(snapshot):
         },
         "lexical": [_named(ids, *_search(snapshot, word, active)) for word in WORDS],
         "overlap": [
-            _named(ids, *snapshot.lexical.overlap((word,), rows_mask=alive, tie_rank=snapshot.tie_rank))
+            _named(
+                ids, *snapshot.contested.best((word,), len(ids), eligible=alive, tie_rank=snapshot.tie_rank)
+            )
             for word in WORDS
         ],
         "phrases": {

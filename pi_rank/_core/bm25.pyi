@@ -35,8 +35,3 @@ def score_rows(
     segments: tuple[Segment, ...], terms: tuple[str, ...], live_rows: int, rows: NDArray[np.int32]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """For each of the ascending `rows`: its score, to the last bit that of `search`; its share of all idf."""
-
-def shared_content(
-    segments: tuple[Segment, ...], terms: tuple[str, ...], rows: NDArray[np.int32]
-) -> NDArray[np.int32]:
-    """For each of the ascending `rows`, how many of the distinct `terms` it has, function words left out."""

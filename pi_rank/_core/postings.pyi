@@ -21,6 +21,13 @@ def merge(first: Segment, second: Segment) -> Segment:
     :raises ValueError: the segments do not meet.
     """
 
+def selected(segment: Segment, chosen: NDArray[np.int32], new_first_row: int = 0) -> Segment:
+    """A segment of some of the rows alone, which are its rows from `new_first_row` on.
+
+    :param chosen: int32[m], ascending, each at most once.
+    :raises ValueError: rows that do not ascend, or are not the segment's.
+    """
+
 def live_frequencies(segment: Segment, live: NDArray[np.uint8]) -> NDArray[np.int32]:
     """Per term, how many rows with live[row] == 1 have it; `live` is indexed by row.
 

@@ -52,7 +52,6 @@ class LexicalIndex:
         self._vocabulary: str | None = None
         self._n_live = int(np.count_nonzero(live))
         lengths = np.concatenate([segment["lengths"] for segment in segments])
-        self._content = np.concatenate([segment["content"] for segment in segments])
         tokens = int(lengths.sum(dtype=np.int64, where=live.view(np.bool_)))
         average = tokens / self._n_live if tokens else 1.0  # without a token nothing can match
         self._scorers = tuple(
@@ -85,7 +84,7 @@ class LexicalIndex:
         """Bytes of memory, or of mapped file, that the index holds."""
         arrays = [array for segment in self._segments for array in segment.values()]
         pairs = sum(segment["pair_length"].size for segment in self._segments)
-        held = [*arrays, *self._frequencies, self._live, self._content]
+        held = [*arrays, *self._frequencies, self._live]
         return sum(array.nbytes for array in held) + 8 * pairs
 
     def updated(self, dead: NDArray[np.int32], added: Sequence[bytes]) -> LexicalIndex:
@@ -166,26 +165,20 @@ class LexicalIndex:
             )
         return self._vocabulary
 
-    def overlap(
-        self, terms: Sequence[str], *, rows_mask: NDArray[np.uint8], tie_rank: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Shared share of stems for the rows with rows_mask[row] != 0: (int32 rows, float64 ratios > 0).
+    def selected(self, rows: NDArray[np.int32]) -> Arrays:
+        """The arrays of one segment of these rows alone, which become rows 0, 1, 2, ….
 
-        ratio = distinct stems that query and document share ÷ the smaller of their numbers of distinct
-        stems; stems of function words are left out. Best first, equal ratios by ascending tie rank.
-
-        :raises TypeError, ValueError: as for `search`.
+        :param rows: int32[m], ascending, each at most once.
+        :raises TypeError: an array of another type.
+        :raises ValueError: rows that do not ascend, or are not there.
         """
-        mask = self._per_row("rows_mask", rows_mask, np.uint8)
-        ties = self._per_row("tie_rank", tie_rank, np.int32)
-        distinct = tuple(dict.fromkeys(terms))
-        # numpy finds set booleans ten times faster than set bytes.
-        rows = np.flatnonzero(mask != 0).astype(np.int32)
-        shared = bm25.shared_content(self._scorers, distinct, rows)
-        rows, shared = rows[shared > 0], shared[shared > 0]
-        ratios = shared / np.minimum(len(distinct), self._content[rows])
-        order = np.lexsort((ties[rows], -ratios))
-        return rows[order], ratios[order]
+        require_array("rows", rows, np.int32)
+        starts = [int(segment["first_row"][0]) for segment in self._segments]
+        parts = np.split(rows, np.searchsorted(rows, starts[1:]))
+        chosen = postings.selected(self._segments[0], parts[0])
+        for segment, part in zip(self._segments[1:], parts[1:], strict=True):
+            chosen = postings.merge(chosen, postings.selected(segment, part, chosen["lengths"].size))
+        return chosen
 
     def arrays(self) -> Arrays:
         """The index as named arrays, for a cache file; `from_arrays` makes the same index of them."""

@@ -10,6 +10,7 @@ import pytest
 from pi_rank.context import SessionContext
 from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.ranking.lexical import LexicalIndex
+from pi_rank.ranking.overlap import OverlapIndex
 from pi_rank.turn import MAX_CONTESTED, MIN_OVERLAP
 from tests.conformance.observed import observed
 from tests.memory import engine_on
@@ -87,10 +88,9 @@ def test_contested_overlap(case):
         analyzer.document_terms([(record["statement"], " ".join(record["tags"])) for record in records])
     )
     everyone = np.ones(len(records), np.uint8)
-    rows, ratios = index.overlap(
-        analyzer.query_terms(case["prompt"]),
-        rows_mask=everyone,
-        tie_rank=np.arange(len(records), dtype=np.int32),
+    rows_of = np.arange(len(records), dtype=np.int32)
+    rows, ratios = OverlapIndex(index, rows_of).best(
+        analyzer.query_terms(case["prompt"]), len(records), eligible=everyone, tie_rank=rows_of
     )
     found = {record["id"]: 0.0 for record in records}
     found |= {records[row]["id"]: ratio for row, ratio in zip(rows.tolist(), ratios.tolist(), strict=True)}

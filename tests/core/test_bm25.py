@@ -6,30 +6,8 @@ from hypothesis import strategies as st
 
 from pi_rank.ranking.analysis import pack_terms
 from pi_rank.ranking.lexical import LexicalIndex
+from tests.lexical_histories import QUERIES, histories
 from tests.reference import bm25 as reference
-
-STEMS = [*"abcdefgh", "ü", "部署"]
-DOCUMENTS = st.builds(
-    pack_terms,
-    st.dictionaries(st.sampled_from(STEMS), st.integers(1, 5), max_size=6),
-    st.dictionaries(st.sampled_from(["the", "and"]), st.integers(1, 3)),
-)
-QUERIES = st.lists(st.sampled_from([*STEMS, "the", "absent"]), max_size=8).map(tuple)
-
-
-@st.composite
-def histories(draw):
-    """(index, {live row: document}) after a build and a few updates."""
-    documents = draw(st.lists(DOCUMENTS, max_size=12))
-    index = LexicalIndex.build(documents)
-    live = dict(enumerate(documents))
-    for _ in range(draw(st.integers(0, 3))):
-        dead = draw(st.lists(st.sampled_from(sorted(live)), unique=True)) if live else []
-        added = draw(st.lists(DOCUMENTS, max_size=4))
-        live = {row: document for row, document in live.items() if row not in dead}
-        live.update(enumerate(added, index.n_rows))
-        index = index.updated(np.array(dead, np.int32), added)
-    return index, live
 
 
 @given(histories(), QUERIES, st.integers(0, 20), st.randoms())
@@ -43,20 +21,6 @@ def test_search_is_the_reference_to_the_last_bit(history, terms, k, random):
     )
     expected = reference.bm25(live, terms, k, eligible=eligible, tie_rank=tie_rank)
     assert list(zip(rows.tolist(), scores.tolist(), strict=True)) == expected
-
-
-@given(histories(), QUERIES, st.randoms())
-def test_overlap_is_the_reference(history, terms, random):
-    index, live = history
-    tie_rank = list(range(index.n_rows))
-    random.shuffle(tie_rank)
-    chosen = [row for row in live if random.random() < 0.6]
-    mask = np.zeros(index.n_rows, np.uint8)
-    mask[chosen] = 1
-    terms = tuple(term for term in terms if term != "the")
-    rows, ratios = index.overlap(terms, rows_mask=mask, tie_rank=np.array(tie_rank, np.int32))
-    expected = reference.overlap(live, terms, rows=chosen, tie_rank=tie_rank)
-    assert list(zip(rows.tolist(), ratios.tolist(), strict=True)) == expected
 
 
 def test_blocks_with_and_without_eligible_rows():

@@ -53,6 +53,29 @@ def test_merge_refuses_segments_that_do_not_meet():
         postings.merge(postings.build([b"a\n"]), postings.build([b"a\n"], 2))
 
 
+def test_selected_is_the_build_of_those_documents_alone():
+    documents = [b"a b:2\nthe", b"c a:3\n", b"\n", b"d b a:3\nthe", b"e\nand"]
+    segment = postings.build(documents, 7)
+    for chosen in ([], [0], [1, 3], [2], [0, 1, 2, 3, 4]):
+        selected = postings.selected(segment, np.array(chosen, np.int32) + np.int32(7), 3)
+        alone = postings.build([documents[row] for row in chosen], 3)
+        assert postings_of(selected) == postings_of(alone)
+        assert sorted(selected["function"].tolist()) == sorted(alone["function"].tolist())
+        assert all(
+            np.array_equal(selected[name], alone[name]) for name in ("first_row", "lengths", "content")
+        )
+        assert {name: array.dtype for name, array in selected.items()} == {
+            name: np.dtype(dtype) for name, (dtype, _) in postings.FIELDS.items()
+        }
+
+
+def test_selected_refuses_rows_that_are_not_there_or_do_not_ascend():
+    segment = postings.build([b"a\n", b"b\n"], 7)
+    for rows in ([6], [9], [8, 7], [7, 7]):
+        with pytest.raises(ValueError, match="must ascend, from 7 to at most 8"):
+            postings.selected(segment, np.array(rows, np.int32))
+
+
 def test_live_frequencies():
     segment = postings.build([b"a b\n", b"a\n", b"c\n"])
     assert postings.live_frequencies(segment, np.array([0, 1, 1], np.uint8)).tolist() == [1, 0, 1]

@@ -108,7 +108,7 @@ def test_words_weigh_less_the_more_the_best_cosine_stands_out(cosines, weight):
 
 def with_cosines(cosines, words):
     """An index of rows with these words, vectors with these cosines to a query, and the query."""
-    documents = [pack_terms({word: 1 for word in each}, {}) for each in words]
+    documents = [pack_terms(dict.fromkeys(each, 1), {}) for each in words]
     documents += [pack_terms({"z": 1}, {})] * (len(cosines) - len(words))
     cosines = np.array(cosines)
     vectors = np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1).astype(np.float32)

@@ -125,19 +125,6 @@ def test_a_large_vocabulary_has_one_hit_per_word():
     assert rows.tolist() == [0, 199_999]
 
 
-def test_overlap_counts_content_stems_over_the_smaller_set():
-    index = index_of("the deploys on Tuesday", "deploy on the server with care and tests", "on the and")
-    rows, ratios = index.overlap(
-        ANALYZER.query_terms("deploying with the tests"), rows_mask=np.ones(3, np.uint8), tie_rank=ranks(3)
-    )
-    assert rows.tolist() == [1, 0]
-    assert ratios.tolist() == [1.0, 0.5]
-    rows, _ = index.overlap(
-        ANALYZER.query_terms("on the and"), rows_mask=np.ones(3, np.uint8), tie_rank=ranks(3)
-    )
-    assert rows.tolist() == []
-
-
 def test_arrays_of_another_kind_are_refused():
     index = index_of("bun", "run")
     search = {"eligible": np.ones(2, np.uint8), "tie_rank": ranks(2)}
