@@ -35,27 +35,29 @@ struct Hits {
 // The rows of both lists in ascending order, each once.
 struct Candidates {
     std::vector<int32_t> rows;
-    std::vector<double> cosines;  // NaN where a row is no semantic hit
+    std::vector<int32_t> lexical_rank, semantic_rank;  // from 1; 0 where the row is not in that list
     std::vector<double> bm25, coverage;  // zero until somebody scores the rows
 };
 
 inline Candidates merged(const int32_t* lexical, size_t n_lexical, const Hits& hits) {
     struct Listed {
-        int32_t row;
-        double cosine;
+        int32_t row, lexical_rank, semantic_rank;
+        bool operator<(const Listed& other) const { return row < other.row; }
     };
-    constexpr double NONE = std::numeric_limits<double>::quiet_NaN();
     std::vector<Listed> listed;
     listed.reserve(hits.count + n_lexical);
-    for (size_t i = 0; i < hits.count; ++i) listed.push_back({hits.rows[i], hits.cosines[i]});
-    for (size_t i = 0; i < n_lexical; ++i) listed.push_back({lexical[i], NONE});
-    // Stable: of a row in both lists, the semantic hit comes first and stays.
-    std::stable_sort(listed.begin(), listed.end(), [](const Listed& a, const Listed& b) { return a.row < b.row; });
+    for (size_t i = 0; i < hits.count; ++i) listed.push_back({hits.rows[i], 0, int32_t(i + 1)});
+    for (size_t i = 0; i < n_lexical; ++i) listed.push_back({lexical[i], int32_t(i + 1), 0});
+    std::sort(listed.begin(), listed.end());
     Candidates found;
     for (const Listed& one : listed) {
-        if (!found.rows.empty() && found.rows.back() == one.row) continue;
-        found.rows.push_back(one.row);
-        found.cosines.push_back(one.cosine);
+        if (found.rows.empty() || found.rows.back() != one.row) {
+            found.rows.push_back(one.row);
+            found.lexical_rank.push_back(0);
+            found.semantic_rank.push_back(0);
+        }
+        found.lexical_rank.back() += one.lexical_rank;
+        found.semantic_rank.back() += one.semantic_rank;
     }
     found.bm25.resize(found.rows.size());
     found.coverage.resize(found.rows.size());
@@ -64,7 +66,7 @@ inline Candidates merged(const int32_t* lexical, size_t n_lexical, const Hits& h
 
 // The candidates best first, and the largest cosine + half coverage of any.
 struct Ranked {
-    std::vector<int32_t> rows;
+    std::vector<int32_t> rows, lexical_rank, semantic_rank;
     std::vector<double> scores, lexical, semantic;  // a score is the sum of its two parts
     double relevance = 0.0;
 };
@@ -89,6 +91,8 @@ public:
         Ranked ranked;
         for (const size_t i : order) {
             ranked.rows.push_back(found_.rows[i]);
+            ranked.lexical_rank.push_back(found_.lexical_rank[i]);
+            ranked.semantic_rank.push_back(found_.semantic_rank[i]);
             ranked.scores.push_back(words_[i] + meaning_[i]);
             ranked.lexical.push_back(words_[i]);
             ranked.semantic.push_back(meaning_[i]);
@@ -190,8 +194,8 @@ private:
     double relevance() const {
         double most = -std::numeric_limits<double>::infinity();
         for (size_t i = 0; i < found_.rows.size(); ++i) {
-            const double cosine = std::isnan(found_.cosines[i]) ? hits_.cosines[hits_.count - 1] : found_.cosines[i];
-            most = std::max(most, cosine + COVERAGE * found_.coverage[i]);
+            const size_t rank = found_.semantic_rank[i] ? size_t(found_.semantic_rank[i]) : hits_.count;
+            most = std::max(most, hits_.cosines[rank - 1] + COVERAGE * found_.coverage[i]);
         }
         return most;
     }

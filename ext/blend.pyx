@@ -1,7 +1,7 @@
 # cython: freethreading_compatible=True
 """The default order of two sources' hits, from the postings and the vectors themselves.
 
-    rows, scores, lexical, semantic, relevance = blend(
+    rows, scores, (ranks, lexical), (ranks, semantic), relevance = blend(
         segments, terms, live_rows, lexical_rows, table, query, hit_rows, hit_scores, tie_rank, *constants
     )
 
@@ -43,6 +43,8 @@ cdef extern from "blend.hpp" namespace "pi_blend" nogil:
 
     cdef cppclass Ranked:
         vector[int32_t] rows
+        vector[int32_t] lexical_rank
+        vector[int32_t] semantic_rank
         vector[double] scores
         vector[double] lexical
         vector[double] semantic
@@ -85,7 +87,9 @@ def blend(
     with nogil:
         best = ranked(found, hits, table.table, &row_node[0], &query[0], &tie_rank[0], rule)
     return (
-        _ints(best.rows), _doubles(best.scores), _doubles(best.lexical), _doubles(best.semantic), best.relevance
+        _ints(best.rows), _doubles(best.scores),
+        (_ints(best.lexical_rank), _doubles(best.lexical)), (_ints(best.semantic_rank), _doubles(best.semantic)),
+        best.relevance,
     )
 
 

@@ -243,7 +243,7 @@ class MemoryEngine:
             ranking, reranked = self._reranking.apply(snapshot, query, ranking, None)
             if reranked not in (None, "ok"):  # hits have no stats to say it in
                 warnings.warn(f"searched without the reranker: {reranked}", RuntimeWarning, stacklevel=2)
-        return list(hits(snapshot, ranking, ranking.rows[:k].tolist()))
+        return list(hits(snapshot, ranking, list(range(min(k, len(ranking.rows))))))
 
     def retrieve_batch(
         self,

@@ -46,6 +46,8 @@ MAX_DEAD_SHARE = 0.25
 MIN_DEAD_ROWS = 1024
 # A process serves few places at a time, a project and its folders; a place's masks cost 4 bytes a record.
 PLACES_KEPT = 16
+# Turns show the same rules, and largely the same records, again and again.
+RECORDS_KEPT = 1024
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class Snapshot:
     node_text: npt.NDArray[np.int32]
     books: Codebooks
     _places: dict[tuple[str | None, frozenset[str]], PlaceMasks] = field(default_factory=dict, repr=False)
+    _records: dict[int, MemoryRecord] = field(default_factory=dict, repr=False)
 
     @property
     def live_count(self) -> int:
@@ -99,7 +102,12 @@ class Snapshot:
 
     def record(self, row: int) -> MemoryRecord:
         """The whole record of a row."""
-        return decode_record(self.payloads[row])
+        record = self._records.get(row)
+        if record is None:
+            if len(self._records) >= RECORDS_KEPT:
+                self._records.clear()
+            self._records[row] = record = decode_record(self.payloads[row])
+        return record
 
     def is_tombstoned(self, row: int) -> bool:
         """Whether a deletion marker names the row's record."""

@@ -4,6 +4,8 @@ from numpy.typing import NDArray
 from pi_rank._core.bm25 import Segment
 from pi_rank._core.vectors import VectorTable
 
+Part = tuple[NDArray[np.int32], NDArray[np.float64]]
+
 def blend(
     segments: tuple[Segment, ...],
     terms: tuple[str, ...],
@@ -21,8 +23,10 @@ def blend(
     centre_hits: int,
     feedback: float,
     feedback_rows: int,
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
-    """The rows of both lists, best first: rows, scores, lexical part, semantic part, and the relevance.
+) -> tuple[NDArray[np.int32], NDArray[np.float64], Part, Part, float]:
+    """The rows of both lists, best first: rows, scores, lexical and semantic part, and the relevance.
+
+    A part is each row's rank in that list, from 1, 0 for none, and its share of the score.
 
     :raises ValueError: no semantic hit; a hit that is no row, or has no vector; arrays of other lengths.
     """

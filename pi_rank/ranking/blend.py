@@ -52,8 +52,15 @@ class BlendConstants(NamedTuple):
 DEFAULTS = BlendConstants()
 
 
+class Part(NamedTuple):
+    """What one source adds to each row's score, and the row's rank among its hits: from 1, 0 for none."""
+
+    ranks: Rows
+    scores: Scores
+
+
 class Blend(NamedTuple):
-    """Rows best first, what each half adds to their scores, and how near the query came to any.
+    """Rows best first, what each source adds to their scores, and how near the query came to any.
 
     `relevance` is the largest cosine + ½ coverage of any row: it says whether anything answers the query at
     all, and is, unlike a score, not read against the query's own hits. A row that is no semantic hit is given
@@ -62,8 +69,8 @@ class Blend(NamedTuple):
 
     rows: Rows
     scores: Scores
-    lexical: Scores
-    semantic: Scores
+    lexical: Part
+    semantic: Part
     relevance: float
 
 
@@ -90,15 +97,14 @@ def blend(
     :param constants: the rule's; the default ones are those of the formula above.
     :raises ValueError: no semantic hit, a hit that is no row, or an array of another length.
     """
-    return Blend(
-        *core.blend(
-            *lexical.scored_by(terms),
-            lexical_rows,
-            vectors.table,
-            query_vector,
-            hits.rows,
-            hits.scores,
-            tie_rank,
-            *constants,
-        )
+    rows, scores, words, meaning, relevance = core.blend(
+        *lexical.scored_by(terms),
+        lexical_rows,
+        vectors.table,
+        query_vector,
+        hits.rows,
+        hits.scores,
+        tie_rank,
+        *constants,
     )
+    return Blend(rows, scores, Part(*words), Part(*meaning), relevance)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from pi_rank.ranking.blend import DEFAULTS, BlendConstants, blend
+from pi_rank.ranking.blend import DEFAULTS, BlendConstants, Part, blend
 from pi_rank.ranking.fusion import LEXICAL_WEIGHT, SEMANTIC_WEIGHT, provenance, weighted_rrf
 from pi_rank.ranking.terms import matching_terms
 from pi_rank.results import Hit, RankSource
@@ -39,8 +39,8 @@ class RankedList(NamedTuple):
 class Ranking(NamedTuple):
     """Rows, best first, with what they were ranked by. `strategy` says how vectors were searched.
 
-    `shares`: for each list, float64 by place in `rows`, what its source adds to the score there; None where
-    the ranks in the lists make the score. `relevance`: how near the query came to any row (blend.relevance);
+    `parts`: for each list, what its source adds to the scores; None where the ranks in the lists alone make
+    the scores. `relevance`: how near the query came to any row (blend.relevance);
     None where there is nothing to tell it by, and under "rrf".
     """
 
@@ -49,7 +49,7 @@ class Ranking(NamedTuple):
     mode: Mode
     lists: tuple[RankedList, ...]
     strategy: str | None
-    shares: tuple[Scores, ...] | None = None
+    parts: tuple[Part, ...] | None = None
     relevance: float | None = None
 
 
@@ -104,8 +104,8 @@ def rank(
         tie_rank=snapshot.tie_rank,
         constants=constants,
     )
-    shares = (found.lexical, found.semantic)
-    return Ranking(found.rows, found.scores, "hybrid", lists, hits.strategy, shares, found.relevance)
+    parts = (found.lexical, found.semantic)
+    return Ranking(found.rows, found.scores, "hybrid", lists, hits.strategy, parts, found.relevance)
 
 
 def _fused(snapshot: Snapshot, lists: tuple[RankedList, ...], depth: int, strategy: str | None) -> Ranking:
@@ -138,20 +138,17 @@ def _mode(lists: tuple[RankedList, ...]) -> Mode:
     return "hybrid" if len(lists) > 1 else lists[0].source
 
 
-def hits(snapshot: Snapshot, ranking: Ranking, rows: list[int]) -> tuple[Hit, ...]:
-    """The given rows of a ranking as hits with their records and sources."""
-    place_of = dict(zip(ranking.rows.tolist(), range(len(ranking.rows)), strict=True))
-    places = [place_of[row] for row in rows]
-    sources = (
-        _sources_of_ranks(ranking, rows) if ranking.shares is None else _sources_of_shares(ranking, places)
-    )
+def hits(snapshot: Snapshot, ranking: Ranking, places: list[int]) -> tuple[Hit, ...]:
+    """The rows at the given places of a ranking, as hits with their records and sources."""
+    rows = ranking.rows[places].tolist()
+    sources = _ranked_sources(ranking, rows) if ranking.parts is None else _scored_sources(ranking, places)
     return tuple(
-        Hit(snapshot.ids[row], float(ranking.scores[place]), snapshot.record(row), found)
-        for row, place, found in zip(rows, places, sources, strict=True)
+        Hit(snapshot.ids[row], score, snapshot.record(row), found)
+        for row, score, found in zip(rows, ranking.scores[places].tolist(), sources, strict=True)
     )
 
 
-def _sources_of_ranks(ranking: Ranking, rows: list[int]) -> list[tuple[RankSource, ...]]:
+def _ranked_sources(ranking: Ranking, rows: list[int]) -> list[tuple[RankSource, ...]]:
     lists, weights = [ranked.rows for ranked in ranking.lists], [ranked.weight for ranked in ranking.lists]
     return [
         tuple(RankSource(ranking.lists[number].source, rank, share) for number, rank, share in parts)
@@ -159,12 +156,11 @@ def _sources_of_ranks(ranking: Ranking, rows: list[int]) -> list[tuple[RankSourc
     ]
 
 
-def _sources_of_shares(ranking: Ranking, places: list[int]) -> list[tuple[RankSource, ...]]:
-    assert ranking.shares is not None
+def _scored_sources(ranking: Ranking, places: list[int]) -> list[tuple[RankSource, ...]]:
+    assert ranking.parts is not None
     columns = []
-    for ranked, shares in zip(ranking.lists, ranking.shares, strict=True):
-        ranks = dict(zip(ranked.rows.tolist(), range(1, len(ranked.rows) + 1), strict=True))
-        found = zip(ranking.rows[places].tolist(), shares[places].tolist(), strict=True)
-        columns.append([RankSource(ranked.source, ranks.get(row), share) for row, share in found])
+    for ranked, (ranks, scores) in zip(ranking.lists, ranking.parts, strict=True):
+        found = zip(ranks[places].tolist(), scores[places].tolist(), strict=True)
+        columns.append([RankSource(ranked.source, rank or None, score) for rank, score in found])
     # A row without any of the words has nothing of the lexical source.
     return [tuple(part for part in parts if part.rank or part.score) for parts in zip(*columns, strict=True)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from pi_rank.errors import ModelError
+from pi_rank.ranking.blend import Part
 from pi_rank.records import embedded_text
 
 if TYPE_CHECKING:
@@ -101,9 +102,9 @@ def _checked(given: npt.ArrayLike, count: int) -> Scores:
 def _reordered(ranking: Ranking, head: npt.NDArray[np.intp]) -> Ranking:
     """`ranking` with its first rows in the order of the places in `head`."""
     places = np.concatenate([head, np.arange(len(head), len(ranking.rows))])
-    shares = ranking.shares
+    parts = ranking.parts
     return ranking._replace(
         rows=ranking.rows[places],
         scores=ranking.scores[places],
-        shares=None if shares is None else tuple(share[places] for share in shares),
+        parts=None if parts is None else tuple(Part(ranks[places], own[places]) for ranks, own in parts),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection
 from typing import Protocol
 
 import numpy as np
@@ -79,22 +79,28 @@ def select(
     max_records: int = MAX_RECORDS,
     max_l1: int | None = None,
     max_l2: int | None = None,
-    exclude: Container[int] = frozenset(),
+    exclude: Collection[int] = (),
 ) -> list[int]:
-    """Rows to show, at most `max_records`: L1 first, then L2 and L3, each in the order of the ranking.
+    """Places in `rows` to show, at most `max_records`: L1 first, then L2 and L3, each in the ranking's order.
 
     L1 takes no more than its limit and leaves slots empty rather than take another's; the rest is L2's.
 
     :param rows: int32[k], rows best first, each at most once.
     :param layers: uint8[n_rows], 1, 2 or 3 per row.
-    :param exclude: rows that are shown elsewhere, such as hard rules.
+    :param exclude: a few rows that are shown elsewhere, such as hard rules.
     :raises ConfigError: if a limit is negative.
     """
     limit_l1, limit_rest = layer_limits(max_records, max_l1, max_l2)
-    first: list[int] = []
-    rest: list[int] = []
-    for row, layer in zip(rows.tolist(), layers[rows].tolist(), strict=True):
-        chosen, limit = (first, limit_l1) if layer == _L1 else (rest, limit_rest)
-        if len(chosen) < limit and row not in exclude:
-            chosen.append(row)
-    return first + rest[: max_records - len(first)]
+    of_l1 = layers[rows] == _L1
+    first = _best(rows, np.flatnonzero(of_l1), limit_l1, exclude)
+    rest = _best(rows, np.flatnonzero(~of_l1), min(limit_rest, max_records - len(first)), exclude)
+    return first + rest
+
+
+def _best(
+    rows: NDArray[np.int32], places: NDArray[np.intp], limit: int, exclude: Collection[int]
+) -> list[int]:
+    """The first `limit` of the places whose rows are not excluded."""
+    places = places[: limit + len(exclude)]  # as many as can be needed
+    left = zip(places.tolist(), rows[places].tolist(), strict=True)
+    return [place for place, row in left if row not in exclude][:limit]

@@ -62,7 +62,10 @@ def test_the_blend_is_the_reference(seed, rows, depth, embedded):
     clear = np.diff(scores, prepend=np.inf) < -1e-6
     clear &= np.append(clear[1:], True)
     assert found.rows[clear].tolist() == [row for row, *_ in np.array(expected, object)[clear]]
-    np.testing.assert_array_equal(found.scores, found.lexical + found.semantic)
+    for part, listed in ((found.lexical, words), (found.semantic, hits.rows)):
+        rank_of = {row: rank for rank, row in enumerate(listed.tolist(), 1)}
+        assert part.ranks.tolist() == [rank_of.get(row, 0) for row in found.rows.tolist()]
+    np.testing.assert_array_equal(found.scores, found.lexical.scores + found.semantic.scores)
 
 
 def test_equal_rows_come_in_tie_order():
@@ -82,9 +85,9 @@ def test_a_row_without_a_vector_is_found_by_its_words():
     found, _, hits = ranked(LexicalIndex.build(documents), vectors, query, np.arange(21, dtype=np.int32))
     assert 0 not in hits.rows
     place = found.rows.tolist().index(0)
-    assert found.semantic[place] == pytest.approx(np.delete(found.semantic, place).mean())
-    assert found.lexical[place] > 0
-    assert np.delete(found.lexical, place).max() == 0
+    assert found.semantic.scores[place] == pytest.approx(np.delete(found.semantic.scores, place).mean())
+    assert found.lexical.scores[place] > 0
+    assert np.delete(found.lexical.scores, place).max() == 0
 
 
 @pytest.mark.parametrize(
@@ -102,7 +105,7 @@ def test_words_weigh_less_the_more_the_best_cosine_stands_out(cosines, weight):
     found, _, hits = ranked(*with_cosines(cosines, ["a"]), tie_rank_of(cosines), coverage=0.0)
     assert hits.scores.tolist() == pytest.approx(cosines, abs=1e-6)
     # The only row with a word has the best BM25: its lexical part is the whole weight.
-    assert found.lexical[found.rows == 0] == pytest.approx(weight)
+    assert found.lexical.scores[found.rows == 0] == pytest.approx(weight)
     assert reference.lexical_weight(cosines) == pytest.approx(weight)
 
 
@@ -125,7 +128,7 @@ def test_the_lexical_part_is_bm25_and_coverage(share):
     found, *_ = ranked(lexical, vectors, query, tie_rank_of(range(4)), coverage=share)
     bm25, coverage = lexical.score_rows(TERMS, found.rows.copy()[found.rows.argsort()])
     expected = 0.5 * ((1 - share) * bm25 / bm25.max() + share * coverage)
-    np.testing.assert_allclose(found.lexical[found.rows.argsort()], expected)
+    np.testing.assert_allclose(found.lexical.scores[found.rows.argsort()], expected)
     assert coverage.tolist() == pytest.approx([coverage[0], coverage[1], 1.0, 0.0])
 
 
@@ -138,10 +141,12 @@ def test_constants_scale_their_part_alone():
     assert (bare.rows.tolist(), bare.scores.tolist()) == (hits.rows.tolist(), hits.scores.tolist())
     one, *_ = ranked(lexical, vectors, query, tie_rank, words=0.2)
     two, *_ = ranked(lexical, vectors, query, tie_rank, words=0.4)
-    np.testing.assert_allclose(2 * one.lexical[one.rows.argsort()], two.lexical[two.rows.argsort()])
+    np.testing.assert_allclose(
+        2 * one.lexical.scores[one.rows.argsort()], two.lexical.scores[two.rows.argsort()]
+    )
     every, *_ = ranked(lexical, vectors, query, tie_rank, centre=0.0, feedback_rows=12)
     mean = vectors.products(vectors.mean(tie_rank), every.rows)
-    np.testing.assert_allclose(every.semantic, vectors.products(query, every.rows) + mean / 2)
+    np.testing.assert_allclose(every.semantic.scores, vectors.products(query, every.rows) + mean / 2)
 
 
 @pytest.mark.parametrize(("words", "relevance"), [([], 0.4), (["abc"], 0.9), (["", "abc"], 0.6)])

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_rank.errors import ModelError
+from pi_rank.ranking.blend import Part
 from pi_rank.ranking.cross_encoder import CrossEncoderReranker
 from pi_rank.ranking.hybrid import Ranking
 from pi_rank.ranking.rerank import RERANKED, RerankStage
@@ -50,11 +51,12 @@ def test_the_head_is_ordered_by_score_then_id_and_the_tail_stays(snapshot, data,
     random = np.random.default_rng(seed)
     rows = random.permutation(snapshot.order)[:count].astype(np.int32)
     scores = np.sort(random.random(count))[::-1]
-    shares = (scores * 0.25, scores * 0.75)
+    ranks = np.arange(1, count + 1, dtype=np.int32)
+    parts = (Part(ranks, scores * 0.25), Part(ranks[::-1], scores * 0.75))
     numbers = st.lists(st.integers(-3, 3), min_size=min(count, RERANKED), max_size=min(count, RERANKED))
     given_scores = data.draw(numbers)
     reranker = Given(given_scores if kind is list else np.array(given_scores, kind))
-    before = Ranking(rows, scores, "hybrid", (), None, shares)
+    before = Ranking(rows, scores, "hybrid", (), None, parts)
     stage = RerankStage(reranker)
     after, status = stage.apply(snapshot, "query", before, None)
     stage.close()
@@ -65,7 +67,9 @@ def test_the_head_is_ordered_by_score_then_id_and_the_tail_stays(snapshot, data,
     assert status == "ok"
     assert after.rows.tolist() == rows[places].tolist()
     assert after.scores.tolist() == scores[places].tolist()
-    assert [share.tolist() for share in after.shares] == [share[places].tolist() for share in shares]
+    for one, other in zip(after.parts, parts, strict=True):
+        assert one.ranks.tolist() == other.ranks[places].tolist()
+        assert one.scores.tolist() == other.scores[places].tolist()
     assert before.rows is rows and reranker.asked == (
         "query",
         [embedded_text(snapshot.record(row)) for row in rows[:RERANKED].tolist()],

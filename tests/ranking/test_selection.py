@@ -11,7 +11,8 @@ from pi_rank.records import MemoryRecord
 
 
 def _select(ranked, layers, **limits):
-    return select(np.array(ranked, dtype=np.int32), np.array(layers, dtype=np.uint8), **limits)
+    rows = np.array(ranked, dtype=np.int32)
+    return rows[select(rows, np.array(layers, dtype=np.uint8), **limits)].tolist()
 
 
 def _record(**fields):
