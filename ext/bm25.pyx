@@ -30,6 +30,21 @@ cdef enum:
 cdef double MIN_IDF = 1e-6  # FTS5's floor for a term that half of the rows have
 
 
+cdef extern from "query_terms.hpp" namespace "pi_rank" nogil:
+    cdef cppclass QueryTerm:
+        int32_t term
+        double idf
+
+    cdef cppclass DocumentTerms:
+        const int32_t* terms
+        const int32_t* codes
+        size_t count
+
+    cdef cppclass QueryTerms:
+        QueryTerms(const vector[QueryTerm]&) except +
+        void score(const DocumentTerms&, const double* impacts, double* score, double* idf) except +
+
+
 cdef struct Cursor:
     const int32_t* rows
     const int32_t* codes
@@ -48,6 +63,9 @@ cdef class Segment:
     cdef const int64_t[::1] offsets
     cdef const int32_t[::1] rows
     cdef const int32_t[::1] codes
+    cdef const int64_t[::1] document_offsets
+    cdef const int32_t[::1] document_terms
+    cdef const int32_t[::1] document_codes
     cdef const int32_t[::1] frequencies
     cdef const double[::1] impacts
     cdef int64_t first_row
@@ -60,6 +78,9 @@ cdef class Segment:
         self.offsets = arrays["offsets"]
         self.rows = arrays["rows"]
         self.codes = arrays["codes"]
+        self.document_offsets = arrays["document_offsets"]
+        self.document_terms = arrays["document_terms"]
+        self.document_codes = arrays["document_codes"]
         self.frequencies = frequencies
         self.impacts = impacts
         self.first_row = arrays["first_row"][0]
@@ -74,15 +95,27 @@ cdef class Segment:
             &self.ends[0], &self.blob[0], &slot,
         )
 
-    cdef Cursor cursor(self, int32_t term, double idf) noexcept:
+    cdef vector[Cursor] cursors(self, const vector[QueryTerm]& terms) noexcept:
+        cdef vector[Cursor] cursors
         cdef Cursor cursor
+        cdef size_t i
         cursor.rows = &self.rows[0]
         cursor.codes = &self.codes[0]
         cursor.impacts = &self.impacts[0]
-        cursor.idf = idf
-        cursor.at = self.offsets[term]
-        cursor.end = self.offsets[term + 1]
-        return cursor
+        for i in range(terms.size()):
+            cursor.idf = terms[i].idf
+            cursor.at = self.offsets[terms[i].term]
+            cursor.end = self.offsets[terms[i].term + 1]
+            cursors.push_back(cursor)
+        return cursors
+
+    cdef DocumentTerms document(self, int32_t row) noexcept nogil:
+        cdef DocumentTerms found
+        cdef int64_t start = self.document_offsets[row - self.first_row]
+        found.terms = &self.document_terms[start]
+        found.codes = &self.document_codes[start]
+        found.count = self.document_offsets[row - self.first_row + 1] - start
+        return found
 
 
 cdef class _Kept:
@@ -120,38 +153,41 @@ def search(
     const uint8_t[::1] eligible, const int32_t[::1] tie_rank,
 ):
     cdef Py_ssize_t n_rows = min(eligible.shape[0], tie_rank.shape[0])
-    cdef vector[vector[Cursor]] cursors
+    cdef vector[vector[QueryTerm]] asked
+    cdef vector[Cursor] cursors
     cdef Segment segment
     cdef _Kept kept = _Kept(max(0, min(k, n_rows)), n_rows)
     cdef double* sums
     cdef size_t s
     if kept.k == 0:
         return kept.arrays()
-    _open_cursors(segments, terms, live_rows, cursors)
+    _ask(segments, terms, live_rows, asked)
     sums = <double*>calloc(BLOCK, sizeof(double))
     if sums == NULL:
         raise MemoryError
-    for s in range(cursors.size()):
+    for s in range(asked.size()):
         segment = segments[s]
         if segment.first_row + segment.n_rows > n_rows:
             free(sums)
             raise ValueError("eligible and tie_rank must have an entry for every row of the segments")
+        cursors = segment.cursors(asked[s])
         with nogil:
-            _score_segment(segment, cursors[s], sums, &eligible[0], &tie_rank[0], kept)
+            _score_segment(segment, cursors, sums, &eligible[0], &tie_rank[0], kept)
     free(sums)
     return kept.arrays()
 
 
-cdef double _open_cursors(
-    tuple segments, tuple terms, int64_t live_rows, vector[vector[Cursor]]& cursors
+cdef double _ask(
+    tuple segments, tuple terms, int64_t live_rows, vector[vector[QueryTerm]]& asked
 ) except -1:
-    """For each segment a cursor for each of the terms that it has, in query order; the sum of all idf."""
+    """For each segment those of the terms that it has, in query order; the sum of all terms' idf."""
     cdef vector[int32_t] ids
     cdef Segment segment
     cdef int64_t frequency
     cdef double idf, total = 0.0
+    cdef QueryTerm one
     cdef size_t s
-    cursors.resize(len(segments))
+    asked.resize(len(segments))
     ids.resize(len(segments))
     for term in terms:
         encoded = (<str?>term).encode("utf-8", "replace")
@@ -167,8 +203,8 @@ cdef double _open_cursors(
         total += idf
         for s in range(ids.size()):
             if ids[s] >= 0:
-                segment = segments[s]
-                cursors[s].push_back(segment.cursor(ids[s], idf))
+                one.term, one.idf = ids[s], idf
+                asked[s].push_back(one)
     return total
 
 
@@ -291,29 +327,29 @@ cdef double score_into(
 
     `rows` ascend, none of them negative. The sum of the terms' idf is returned.
     """
-    cdef vector[vector[Cursor]] cursors
-    cdef double total = _open_cursors(segments, terms, live_rows, cursors)
-    cdef size_t s, i
-    with nogil:
-        for s in range(cursors.size()):
-            for i in range(cursors[s].size()):
-                _add_scores(&cursors[s][i], rows, n_rows, scores, coverage)
-        if total > 0:
-            for i in range(<size_t>n_rows):
-                coverage[i] /= total
+    cdef vector[vector[QueryTerm]] asked
+    cdef double total = _ask(segments, terms, live_rows, asked)
+    cdef Segment segment
+    cdef size_t s
+    cdef Py_ssize_t at = 0
+    for s in range(asked.size()):
+        segment = segments[s]
+        with nogil:
+            at = _score_documents(segment, asked[s], rows, at, n_rows, scores, coverage)
+    if total > 0:
+        for at in range(n_rows):
+            coverage[at] /= total
     return total
 
 
-cdef void _add_scores(
-    Cursor* cursor, const int32_t* wanted, Py_ssize_t n_wanted, double* scores, double* coverage
-) noexcept nogil:
-    """Add one term's contributions to the wanted rows; both lists ascend, so each is walked once."""
-    cdef int64_t at = cursor.at
-    cdef Py_ssize_t i
-    for i in range(n_wanted):
-        at = _first_at_least(cursor.rows, at, cursor.end, wanted[i])
-        if at == cursor.end:
-            break
-        if cursor.rows[at] == wanted[i]:
-            scores[i] += cursor.idf * cursor.impacts[cursor.codes[at]]
-            coverage[i] += cursor.idf
+cdef Py_ssize_t _score_documents(
+    Segment segment, const vector[QueryTerm]& asked, const int32_t* rows, Py_ssize_t at, Py_ssize_t n_rows,
+    double* scores, double* idf,
+) except -1 nogil:
+    """Score the rows from rows[at] on that are the segment's; where the next segment's begin."""
+    cdef QueryTerms* terms = new QueryTerms(asked)
+    while at < n_rows and rows[at] < segment.first_row + segment.n_rows:
+        terms.score(segment.document(rows[at]), &segment.impacts[0], &scores[at], &idf[at])
+        at += 1
+    del terms
+    return at

@@ -34,6 +34,9 @@ FIELDS = {
     "codes": (np.int32, "per posting: the code of its pair"),
     "pair_frequency": (np.int32, "per code: the term frequency"),
     "pair_length": (np.int32, "per code: the document's length in tokens"),
+    "document_offsets": (np.int64, "documents + 1: where each document's terms begin"),
+    "document_terms": (np.int32, "per posting, document by document: the term"),
+    "document_codes": (np.int32, "per posting, document by document: the code of its pair"),
     "lengths": (np.int32, "per document: its length in tokens"),
     "content": (np.int32, "per document: distinct stems, those of function words left out"),
 }
@@ -243,6 +246,8 @@ cdef dict _segment(_Documents parsed, int32_t first_row):
     cdef int64_t* offsets = <int64_t*>cnp.PyArray_DATA(offsets_array)
     cdef int32_t* rows = <int32_t*>cnp.PyArray_DATA(rows_array)
     cdef int32_t* codes = <int32_t*>cnp.PyArray_DATA(codes_array)
+    document_codes_array = np.empty(parsed.terms.size(), np.int32)
+    cdef int32_t* document_codes = <int32_t*>cnp.PyArray_DATA(document_codes_array)
     cdef _Pairs pairs = _Pairs()
     cdef vector[int64_t] next_free
     cdef size_t row
@@ -258,7 +263,7 @@ cdef dict _segment(_Documents parsed, int32_t first_row):
                 at = next_free[parsed.terms[i]]
                 next_free[parsed.terms[i]] = at + 1
                 rows[at] = first_row + <int32_t>row
-                codes[at] = pairs.code(parsed.frequencies[i], parsed.lengths[row])
+                codes[at] = document_codes[i] = pairs.code(parsed.frequencies[i], parsed.lengths[row])
     return {
         "first_row": np.array([first_row], np.int64),
         **parsed.dictionary.arrays(),
@@ -266,6 +271,9 @@ cdef dict _segment(_Documents parsed, int32_t first_row):
         "rows": rows_array,
         "codes": codes_array,
         **pairs.arrays(),
+        "document_offsets": _copied(parsed.ends.data(), parsed.ends.size(), "document_offsets"),
+        "document_terms": _copied(parsed.terms.data(), parsed.terms.size(), "document_terms"),
+        "document_codes": document_codes_array,
         "lengths": _copied(parsed.lengths.data(), n_rows, "lengths"),
         "content": _copied(parsed.content.data(), n_rows, "content"),
     }
@@ -291,6 +299,11 @@ def merge(dict first, dict second):
         "rows": rows,
         "codes": codes,
         **pairs.arrays(),
+        "document_offsets": np.concatenate(
+            (first["document_offsets"], first["document_terms"].size + second["document_offsets"][1:])
+        ),
+        "document_terms": np.concatenate((first["document_terms"], term_map[second["document_terms"]])),
+        "document_codes": np.concatenate((first["document_codes"], code_map[second["document_codes"]])),
         "lengths": np.concatenate((first["lengths"], second["lengths"])),
         "content": np.concatenate((first["content"], second["content"])),
     }
@@ -358,44 +371,29 @@ cdef tuple _interleaved(dict first, dict second, term_map, code_map, size_t n_te
 
 def selected(dict segment, const int32_t[::1] chosen, int32_t new_first_row=0):
     cdef int64_t first_row = segment["first_row"][0], n_rows = segment["lengths"].size
-    cdef const uint8_t[::1] blob = segment["blob"]
-    cdef const int64_t[::1] ends = segment["ends"], offsets = segment["offsets"]
-    cdef const uint8_t[::1] function = segment["function"]
-    cdef const int32_t[::1] rows = segment["rows"], codes = segment["codes"]
-    cdef _Dictionary dictionary = _Dictionary()
-    cdef vector[int32_t] number, kept_rows, kept_codes
-    cdef vector[int64_t] kept_offsets
-    cdef Py_ssize_t i, term
-    cdef size_t before
+    cdef const uint8_t[::1] blob = segment["blob"], function = segment["function"]
+    cdef const int64_t[::1] ends = segment["ends"], offsets = segment["document_offsets"]
+    cdef const int32_t[::1] terms = segment["document_terms"], codes = segment["document_codes"]
+    cdef const int32_t[::1] frequency = segment["pair_frequency"]
+    cdef const int32_t[::1] lengths = segment["lengths"], content = segment["content"]
+    cdef _Documents documents = _Documents()
+    cdef Py_ssize_t i, at
+    cdef int32_t term
     for i in range(chosen.shape[0]):
         if not first_row <= chosen[i] < first_row + n_rows or (i and chosen[i] <= chosen[i - 1]):
             raise ValueError(f"chosen rows must ascend, from {first_row} to at most {first_row + n_rows - 1}")
     with nogil:
-        number.assign(n_rows, -1)
         for i in range(chosen.shape[0]):
-            number[chosen[i] - first_row] = new_first_row + <int32_t>i
-        kept_offsets.push_back(0)
-        for term in range(function.shape[0]):
-            before = kept_rows.size()
-            for i in range(offsets[term], offsets[term + 1]):
-                if number[rows[i] - first_row] >= 0:
-                    kept_rows.push_back(number[rows[i] - first_row])
-                    kept_codes.push_back(codes[i])
-            if kept_rows.size() > before:
-                dictionary.intern(&blob[ends[term]], ends[term + 1] - ends[term], function[term])
-                kept_offsets.push_back(kept_rows.size())
-    places = np.asarray(chosen) - first_row
-    return {
-        "first_row": np.array([new_first_row], np.int64),
-        **dictionary.arrays(),
-        "offsets": _copied(kept_offsets.data(), kept_offsets.size(), "offsets"),
-        "rows": _copied(kept_rows.data(), kept_rows.size(), "rows"),
-        "codes": _copied(kept_codes.data(), kept_codes.size(), "codes"),
-        "pair_frequency": segment["pair_frequency"],
-        "pair_length": segment["pair_length"],
-        "lengths": segment["lengths"][places],
-        "content": segment["content"][places],
-    }
+            for at in range(offsets[chosen[i] - first_row], offsets[chosen[i] - first_row + 1]):
+                term = terms[at]
+                documents.terms.push_back(
+                    documents.dictionary.intern(&blob[ends[term]], ends[term + 1] - ends[term], function[term])
+                )
+                documents.frequencies.push_back(frequency[codes[at]])
+            documents.ends.push_back(documents.terms.size())
+            documents.lengths.push_back(lengths[chosen[i] - first_row])
+            documents.content.push_back(content[chosen[i] - first_row])
+    return _segment(documents, new_first_row)
 
 
 def live_frequencies(dict segment, const uint8_t[::1] live):

@@ -21,7 +21,7 @@ from pi_rank.ranking.arrays import require_array
 K1 = 1.2
 B = 0.75
 
-ARRAYS_VERSION = 1  # goes up when postings.FIELDS or what they mean changes
+ARRAYS_VERSION = 2  # goes up when postings.FIELDS or what they mean changes
 # The delta is copied at each update: small enough for a write to take about a millisecond, large enough for
 # the whole to be copied seldom.
 DELTA_ROWS = 1024
