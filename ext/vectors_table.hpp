@@ -10,24 +10,25 @@
 #include <memory>
 #include <vector>
 
+#include "pages.hpp"
 #include "vectors_kernels.hpp"
 
 namespace pi_vectors {
 
-constexpr int32_t SEGMENT_ROWS = 1024;  // vectors in one allocation: an append never copies more than this
+constexpr int32_t SEGMENT_ROWS = 8192;  // vectors in one allocation: an append never copies more than this
 constexpr int CODE_MAX = 127;
 
 // Vectors in one allocation, filled from the front. Whoever moves `used` forward owns the places in between.
 struct Segment {
     Segment(size_t dimension, size_t width)
-        : codes(new int8_t[SEGMENT_ROWS * width]()),
+        : codes(SEGMENT_ROWS * width),
           scales(new float[SEGMENT_ROWS]),
           errors(new float[SEGMENT_ROWS]),
-          vectors(new float[SEGMENT_ROWS * dimension]) {}
-    std::unique_ptr<int8_t[]> codes;   // [SEGMENT_ROWS, width], zero past the dimension
+          vectors(SEGMENT_ROWS * dimension) {}
+    Pages<int8_t> codes;               // [SEGMENT_ROWS, width], zero past the dimension
     std::unique_ptr<float[]> scales;   // x is about scale * code
     std::unique_ptr<float[]> errors;   // |x - scale * code|, rounded up
-    std::unique_ptr<float[]> vectors;  // [SEGMENT_ROWS, dimension]
+    Pages<float> vectors;              // [SEGMENT_ROWS, dimension]
     std::atomic<int32_t> used{0};
 };
 
