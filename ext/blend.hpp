@@ -32,7 +32,7 @@ struct Hits {
     size_t count;
 };
 
-// The rows of both lists in ascending order, each once.
+// The rows of both lists, each once: the semantic hits, then those that only the words found.
 struct Candidates {
     std::vector<int32_t> rows;
     std::vector<int32_t> lexical_rank, semantic_rank;  // from 1; 0 where the row is not in that list
@@ -40,25 +40,24 @@ struct Candidates {
 };
 
 inline Candidates merged(const int32_t* lexical, size_t n_lexical, const Hits& hits) {
-    struct Listed {
-        int32_t row, lexical_rank, semantic_rank;
-        bool operator<(const Listed& other) const { return row < other.row; }
-    };
-    std::vector<Listed> listed;
-    listed.reserve(hits.count + n_lexical);
-    for (size_t i = 0; i < hits.count; ++i) listed.push_back({hits.rows[i], 0, int32_t(i + 1)});
-    for (size_t i = 0; i < n_lexical; ++i) listed.push_back({lexical[i], int32_t(i + 1), 0});
-    std::sort(listed.begin(), listed.end());
+    constexpr int32_t NONE = -1;
     Candidates found;
-    for (const Listed& one : listed) {
-        if (found.rows.empty() || found.rows.back() != one.row) {
-            found.rows.push_back(one.row);
+    size_t size = 64;
+    while (size < 2 * (hits.count + n_lexical)) size *= 2;
+    std::vector<int32_t> slots(size, NONE);  // open addressing: row -> its place among the candidates
+    const auto place_of = [&](int32_t row) {
+        size_t at = (uint64_t(uint32_t(row)) * 0x9E3779B97F4A7C15u >> 32) & (size - 1);
+        while (slots[at] != NONE && found.rows[slots[at]] != row) at = (at + 1) & (size - 1);
+        if (slots[at] == NONE) {
+            slots[at] = int32_t(found.rows.size());
+            found.rows.push_back(row);
             found.lexical_rank.push_back(0);
             found.semantic_rank.push_back(0);
         }
-        found.lexical_rank.back() += one.lexical_rank;
-        found.semantic_rank.back() += one.semantic_rank;
-    }
+        return slots[at];
+    };
+    for (size_t i = 0; i < hits.count; ++i) found.semantic_rank[place_of(hits.rows[i])] = int32_t(i + 1);
+    for (size_t i = 0; i < n_lexical; ++i) found.lexical_rank[place_of(lexical[i])] = int32_t(i + 1);
     found.bm25.resize(found.rows.size());
     found.coverage.resize(found.rows.size());
     return found;
@@ -111,7 +110,7 @@ private:
     }
 
     void ask_for(int32_t row) const {
-        if (const float* vector = vector_of(row)) pi_vectors::prefetch(vector, table_.dimension * sizeof(float));
+        if (const float* vector = vector_of(row)) pi_rank::prefetch(vector, table_.dimension * sizeof(float));
     }
 
     // BM25 by the best candidate's, and coverage; both weigh less the more the best cosine stands out.
@@ -163,8 +162,7 @@ private:
         std::vector<double> sums(table_.dimension, 0.0);
         for (size_t i = 0; i < count; ++i) {
             if (i + AHEAD < count) ask_for(rows[i + AHEAD]);
-            const float* vector = vector_of(rows[i]);
-            for (size_t j = 0; j < sums.size(); ++j) sums[j] += vector[j];
+            kernel_.add(sums.data(), vector_of(rows[i]), sums.size());
         }
         std::vector<float> means(sums.size());
         for (size_t j = 0; j < means.size(); ++j) means[j] = float(sums[j] / double(count));
@@ -174,19 +172,25 @@ private:
     // The places of the `count` best candidates so far, of those that `counts` says, best first.
     template <class Counts>
     std::vector<size_t> best(size_t count, const Counts& counts) const {
-        std::vector<size_t> places;
-        places.reserve(found_.rows.size());
-        for (size_t i = 0; i < found_.rows.size(); ++i)
-            if (counts(i)) places.push_back(i);
-        count = std::min(count, places.size());
-        std::vector<double> scores(found_.rows.size());
-        for (const size_t i : places) scores[i] = words_[i] + meaning_[i];
-        const auto before = [&](size_t a, size_t b) {
-            if (scores[a] != scores[b]) return scores[a] > scores[b];
-            return tie_rank_[found_.rows[a]] < tie_rank_[found_.rows[b]];
+        struct Scored {
+            double score;
+            int32_t tie;
+            uint32_t place;
+            bool operator<(const Scored& other) const {
+                return score != other.score ? score > other.score : tie < other.tie;
+            }
         };
-        std::partial_sort(places.begin(), places.begin() + count, places.end(), before);
-        places.resize(count);
+        std::vector<Scored> scored;
+        scored.reserve(found_.rows.size());
+        for (size_t i = 0; i < found_.rows.size(); ++i)
+            if (counts(i)) scored.push_back({words_[i] + meaning_[i], tie_rank_[found_.rows[i]], uint32_t(i)});
+        count = std::min(count, scored.size());
+        if (count == scored.size())
+            std::sort(scored.begin(), scored.end());
+        else
+            std::partial_sort(scored.begin(), scored.begin() + count, scored.end());
+        std::vector<size_t> places(count);
+        for (size_t i = 0; i < count; ++i) places[i] = scored[i].place;
         return places;
     }
 

@@ -35,14 +35,17 @@ cdef extern from "query_terms.hpp" namespace "pi_rank" nogil:
         int32_t term
         double idf
 
-    cdef cppclass DocumentTerms:
+    cdef cppclass Documents:
+        int64_t first_row
+        int64_t n_rows
+        const int64_t* offsets
         const int32_t* terms
         const int32_t* codes
-        size_t count
+        const double* impacts
 
-    cdef cppclass QueryTerms:
-        QueryTerms(const vector[QueryTerm]&) except +
-        void score(const DocumentTerms&, const double* impacts, double* score, double* idf) except +
+    void score_documents(
+        const vector[QueryTerm]&, const Documents&, const int32_t* rows, size_t n_rows, double* scores, double* idf
+    ) except +
 
 
 cdef struct Cursor:
@@ -109,12 +112,13 @@ cdef class Segment:
             cursors.push_back(cursor)
         return cursors
 
-    cdef DocumentTerms document(self, int32_t row) noexcept nogil:
-        cdef DocumentTerms found
-        cdef int64_t start = self.document_offsets[row - self.first_row]
-        found.terms = &self.document_terms[start]
-        found.codes = &self.document_codes[start]
-        found.count = self.document_offsets[row - self.first_row + 1] - start
+    cdef Documents documents(self) noexcept:
+        cdef Documents found
+        found.first_row, found.n_rows = self.first_row, self.n_rows
+        found.offsets = &self.document_offsets[0]
+        found.terms = &self.document_terms[0]
+        found.codes = &self.document_codes[0]
+        found.impacts = &self.impacts[0]
         return found
 
 
@@ -325,31 +329,19 @@ cdef double score_into(
 ) except -1:
     """Add the terms' contributions to the scores, and their shares of all idf to the coverage, of some rows.
 
-    `rows` ascend, none of them negative. The sum of the terms' idf is returned.
+    The rows are those of the segments. The sum of the terms' idf is returned.
     """
     cdef vector[vector[QueryTerm]] asked
     cdef double total = _ask(segments, terms, live_rows, asked)
+    cdef Documents documents
     cdef Segment segment
     cdef size_t s
-    cdef Py_ssize_t at = 0
     for s in range(asked.size()):
         segment = segments[s]
+        documents = segment.documents()
         with nogil:
-            at = _score_documents(segment, asked[s], rows, at, n_rows, scores, coverage)
+            score_documents(asked[s], documents, rows, n_rows, scores, coverage)
     if total > 0:
-        for at in range(n_rows):
-            coverage[at] /= total
+        for s in range(<size_t>n_rows):
+            coverage[s] /= total
     return total
-
-
-cdef Py_ssize_t _score_documents(
-    Segment segment, const vector[QueryTerm]& asked, const int32_t* rows, Py_ssize_t at, Py_ssize_t n_rows,
-    double* scores, double* idf,
-) except -1 nogil:
-    """Score the rows from rows[at] on that are the segment's; where the next segment's begin."""
-    cdef QueryTerms* terms = new QueryTerms(asked)
-    while at < n_rows and rows[at] < segment.first_row + segment.n_rows:
-        terms.score(segment.document(rows[at]), &segment.impacts[0], &scores[at], &idf[at])
-        at += 1
-    del terms
-    return at

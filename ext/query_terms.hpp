@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "prefetch.hpp"
+
 namespace pi_rank {
 
 // A term that the segment has, at its place in the query. A term that the query repeats is there as often.
@@ -14,61 +16,94 @@ struct QueryTerm {
     double idf;
 };
 
-// One document's distinct terms, and the code of each one's (frequency, length) pair.
-struct DocumentTerms {
+// The documents of a segment: each one's distinct terms, with the code of its (frequency, length) pair, and what
+// BM25 makes of a code.
+struct Documents {
+    int64_t first_row, n_rows;
+    const int64_t* offsets;
     const int32_t* terms;
     const int32_t* codes;
-    size_t count;
+    const double* impacts;
+
+    bool has(int32_t row) const { return row >= first_row && row < first_row + n_rows; }
 };
 
 // Finds the places of a term in the query: open addressing with linear probing, repetitions chained in order.
 class QueryTerms {
 public:
     explicit QueryTerms(const std::vector<QueryTerm>& terms) : terms_(terms), next_(terms.size(), NONE) {
-        size_t size = 16;
-        while (size < 2 * terms.size()) size *= 2;
-        slots_.assign(size, NONE);
+        size_t size = 64;
+        while (size < SPARSE * terms.size()) size *= 2;
+        slots_.assign(size, {NONE, NONE});
         for (size_t place = terms.size(); place-- > 0;) {
-            int32_t& head = slots_[slot_of(terms[place].term)];
-            next_[place] = head;
-            head = int32_t(place);
+            Slot& slot = slot_of(terms[place].term);
+            next_[place] = slot.place;
+            slot = {terms[place].term, int32_t(place)};
         }
     }
 
-    // Adds the document's BM25, its terms in the order of the query so that each sum is that of a search, and
-    // the idf of the terms that it has.
-    void score(const DocumentTerms& document, const double* impacts, double* score, double* idf) {
-        found_.clear();
-        for (size_t i = 0; i < document.count; ++i)
-            for (int32_t place = slots_[slot_of(document.terms[i])]; place != NONE; place = next_[place])
-                found_.push_back({place, document.codes[i]});
+    // Adds the BM25 of a row, its terms in the order of the query so that each sum is that of a search, and the
+    // idf of the terms that it has.
+    void score(const Documents& documents, int32_t row, double* score, double* idf) {
+        const int64_t begin = documents.offsets[row - documents.first_row];
+        const int64_t end = documents.offsets[row - documents.first_row + 1];
+        found_.resize(size_t(end - begin));
+        size_t count = 0;
+        for (int64_t i = begin; i < end; ++i) {
+            // Without a branch on what is found, which nobody can foresee.
+            found_[count] = {slot_of(documents.terms[i]).place, documents.codes[i]};
+            count += found_[count].place != NONE;
+        }
+        found_.resize(count);
+        for (size_t i = 0; i < found_.size(); ++i)
+            if (const int32_t next = next_[found_[i].place]; next != NONE) found_.push_back({next, found_[i].code});
         std::sort(found_.begin(), found_.end());
         for (const Found& one : found_) {
-            *score += terms_[one.place].idf * impacts[one.code];
+            *score += terms_[one.place].idf * documents.impacts[one.code];
             *idf += terms_[one.place].idf;
         }
     }
 
 private:
     static constexpr int32_t NONE = -1;
+    static constexpr size_t SPARSE = 8;  // slots per term: the first one looked at is nearly always the right one
 
+    struct Slot {
+        int32_t term, place;
+    };
     struct Found {
         int32_t place, code;
         bool operator<(const Found& other) const { return place < other.place; }
     };
 
     // Where the term is, or would be.
-    size_t slot_of(int32_t term) const {
+    Slot& slot_of(int32_t term) {
         const size_t mask = slots_.size() - 1;
         size_t at = (uint64_t(uint32_t(term)) * 0x9E3779B97F4A7C15u >> 32) & mask;
-        while (slots_[at] != NONE && terms_[slots_[at]].term != term) at = (at + 1) & mask;
-        return at;
+        while ((slots_[at].place != NONE) & (slots_[at].term != term)) at = (at + 1) & mask;
+        return slots_[at];
     }
 
     const std::vector<QueryTerm>& terms_;
-    std::vector<int32_t> next_;   // by place: the next place of the same term
-    std::vector<int32_t> slots_;  // first place of a term
-    std::vector<Found> found_;    // of one document; kept for the next
+    std::vector<int32_t> next_;  // by place: the next place of the same term
+    std::vector<Slot> slots_;    // a term and its first place
+    std::vector<Found> found_;   // of one document; kept for the next
 };
+
+// Adds to the score, and to the idf, of each of the rows that is one of the documents.
+inline void score_documents(const std::vector<QueryTerm>& asked, const Documents& documents, const int32_t* rows,
+                            size_t n_rows, double* scores, double* idf) {
+    constexpr size_t AHEAD = 8;       // rows between asking for one's terms and reading them
+    constexpr size_t ASKED_FOR = 64;  // bytes of a document's terms: the processor fetches the rest by itself
+    QueryTerms terms(asked);
+    for (size_t i = 0; i < n_rows; ++i) {
+        if (i + AHEAD < n_rows && documents.has(rows[i + AHEAD])) {
+            const int64_t begin = documents.offsets[rows[i + AHEAD] - documents.first_row];
+            prefetch(documents.terms + begin, ASKED_FOR);
+            prefetch(documents.codes + begin, ASKED_FOR);
+        }
+        if (documents.has(rows[i])) terms.score(documents, rows[i], scores + i, idf + i);
+    }
+}
 
 }  // namespace pi_rank

@@ -215,11 +215,12 @@ cdef class VectorTable:
         cdef const int32_t[::1] node_view = self.row_node
         sums = np.zeros(self.table.dimension)
         cdef double[::1] sum_view = sums
+        cdef const Kernel* kernel = &supported_kernels().list[0]
         cdef int64_t i, known = 0
         with nogil:
             for i in range(row_view.shape[0]):
                 if node_view[row_view[i]] >= 0:
-                    add_to(&sum_view[0], self.table.vector(node_view[row_view[i]]), self.table.dimension)
+                    kernel.add(&sum_view[0], self.table.vector(node_view[row_view[i]]), self.table.dimension)
                     known += 1
         if known == 0 or known < row_view.shape[0]:
             raise VectorError("a mean needs rows, and each of them a vector")
@@ -263,12 +264,6 @@ cdef class VectorTable:
         if array.size and (array.min() < 0 or array.max() >= len(self.row_node)):
             raise VectorError(f"rows must be between 0 and {len(self.row_node) - 1}")
         return array
-
-
-cdef inline void add_to(double* sums, const float* one, size_t dimension) noexcept nogil:
-    cdef size_t j
-    for j in range(dimension):
-        sums[j] += one[j]
 
 
 cdef const uint8_t* first_flag(flags) except? NULL:

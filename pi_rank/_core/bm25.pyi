@@ -34,4 +34,4 @@ def search(
 def score_rows(
     segments: tuple[Segment, ...], terms: tuple[str, ...], live_rows: int, rows: NDArray[np.int32]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """For each of the ascending `rows`: its score, to the last bit that of `search`; its share of all idf."""
+    """For each of the `rows`: its score, to the last bit that of `search`; its share of all idf."""

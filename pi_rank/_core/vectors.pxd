@@ -29,6 +29,7 @@ cdef extern from "vectors.hpp" namespace "pi_vectors" nogil:
         const char* name
         void dot_rows(const int8_t* const* rows, size_t count, const int16_t* query, size_t width, int32_t* out)
         double score(const float* a, const float* b, size_t dimension)
+        void add(double* sums, const float* x, size_t dimension)
 
     cdef cppclass Kernels:
         Kernel[3] list

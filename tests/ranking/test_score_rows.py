@@ -35,7 +35,7 @@ def test_bm25_of_rows_is_that_of_the_search(base, added, terms, random):
     everything = np.arange(index.n_rows, dtype=np.int32)
     found, scores = index.search(terms, index.n_rows, eligible=None, tie_rank=everything)
     score_of = dict(zip(found.tolist(), scores.tolist(), strict=True))
-    rows = rows_of(*sorted(random.sample(range(index.n_rows), random.randint(0, index.n_rows))))
+    rows = rows_of(*random.sample(range(index.n_rows), random.randint(0, index.n_rows)))
     bm25, coverage = index.score_rows(terms, rows)
     assert bm25.tolist() == [score_of.get(row, 0.0) for row in rows.tolist()]
     assert ((coverage > 0) == (bm25 > 0)).all()
@@ -51,9 +51,9 @@ def test_coverage_is_the_share_of_idf():
     assert [part.tolist() for part in index.score_rows((), rows_of(0))] == [[0.0], [0.0]]
 
 
-@pytest.mark.parametrize("rows", [(1, 0), (-1, 0), (0, 2)])
-def test_bm25_refuses_rows_that_do_not_ascend_or_are_not_there(rows):
-    with pytest.raises(ValueError, match="rows must ascend, from 0 to at most 1"):
+@pytest.mark.parametrize("rows", [(-1, 0), (0, 2)])
+def test_bm25_refuses_rows_that_are_not_there(rows):
+    with pytest.raises(ValueError, match="rows must be from 0 to 1"):
         LexicalIndex.build([b"a\n", b"b\n"]).score_rows(("a",), rows_of(*rows))
 
 
