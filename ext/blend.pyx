@@ -2,7 +2,7 @@
 """The default order of two sources' hits, from the postings and the vectors themselves.
 
     rows, scores, (ranks, lexical), (ranks, semantic), relevance = blend(
-        segments, terms, live_rows, lexical_rows, table, query, hit_rows, hit_scores, tie_rank, *constants
+        segments, terms, live_rows, lexical_rows, table, query, hit_rows, hit_scores, tie_rank, constants
     )
 
 One call, because the arrays have a few hundred rows: a call into numpy for each step takes longer than the
@@ -58,9 +58,7 @@ cdef extern from "blend.hpp" namespace "pi_blend" nogil:
 def blend(
     tuple segments, tuple terms, int64_t live_rows, const int32_t[::1] lexical_rows,
     VectorTable table, const float[::1] query, const int32_t[::1] hit_rows, const double[::1] hit_scores,
-    const int32_t[::1] tie_rank,
-    double words, double coverage, tuple background, double centre, size_t centre_hits, double feedback,
-    size_t feedback_rows,
+    const int32_t[::1] tie_rank, constants,
 ):
     cdef const int32_t[::1] row_node = table.row_node
     cdef Hits hits
@@ -68,10 +66,10 @@ def blend(
     cdef Candidates found
     cdef Ranked best
     hits.rows, hits.cosines, hits.count = &hit_rows[0], &hit_scores[0], hit_rows.shape[0]
-    rule.words, rule.coverage, rule.centre, rule.centre_hits = words, coverage, centre, centre_hits
+    rule.words, rule.coverage, background, rule.centre, rule.centre_hits = constants[:5]
     rule.background_begin, rule.background_end = background
-    rule.feedback, rule.feedback_rows = feedback, feedback_rows
-    if hits.count == 0 or hit_scores.shape[0] != hit_rows.shape[0] or centre_hits == 0 or feedback_rows == 0:
+    rule.feedback, rule.feedback_rows = constants[5:]
+    if hits.count == 0 or hit_scores.shape[0] != hit_rows.shape[0] or not (rule.centre_hits and rule.feedback_rows):
         raise ValueError("a blend needs semantic hits, a score of each, and a row at least for each mean")
     if query.shape[0] != <Py_ssize_t>table.table.dimension or tie_rank.shape[0] != row_node.shape[0]:
         raise ValueError(

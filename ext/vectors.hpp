@@ -19,6 +19,7 @@
 
 #include "prefetch.hpp"
 #include "vectors_kernels.hpp"
+#include "vectors_query.hpp"
 #include "vectors_table.hpp"
 
 namespace pi_vectors {
@@ -46,8 +47,8 @@ struct Hit {
 class Search {
 public:
     Search(const Table& table, const Rows& rows, const float* query, int64_t k, const Kernel& kernel)
-        : table_(table), rows_(rows), query_(query), k_(size_t(k)), kernel_(kernel), codes_(table.width, 0) {
-        encode_query();
+        : table_(table), rows_(rows), query_(query), k_(size_t(k)), kernel_(kernel),
+          encoded_(query, table.dimension, table.width) {
         lowers_.reserve(std::min<size_t>(2 * k_ + 16, size_t(rows.count)));
     }
 
@@ -106,23 +107,6 @@ private:
         int32_t row;
     };
 
-    void encode_query() {
-        const int64_t top = std::min<int64_t>(32767, INT32_MAX / (int64_t(CODE_MAX) * int64_t(table_.width)));
-        double peak = 0.0;
-        for (size_t i = 0; i < table_.dimension; ++i) peak = std::max(peak, std::fabs(double(query_[i])));
-        step_ = std::max(peak / double(top), 1e-30);
-        double lost = 0.0, kept = 0.0;
-        for (size_t i = 0; i < table_.dimension; ++i) {
-            codes_[i] = int16_t(std::lround(query_[i] / step_));
-            const double value = step_ * codes_[i];
-            kept += value * value;
-            lost += (query_[i] - value) * (query_[i] - value);
-        }
-        query_norm_ = std::sqrt(kept) * (1.0 + 1e-9);
-        // 1.01: a "unit" vector may be a little longer; 1e-9: the rounding of these few float64 steps.
-        query_error_ = std::sqrt(lost) * 1.01 + 1e-9;
-    }
-
     // The first index from i on that may be eligible, eight flags at a time.
     int64_t skip_ineligible(int64_t i, int64_t end) const {
         uint64_t flags;
@@ -135,10 +119,10 @@ private:
 
     void flush() {
         int32_t dots[BLOCK];
-        kernel_.dot_rows(block_codes_, filled_, codes_.data(), table_.width, dots);
+        kernel_.dot_rows(block_codes_, filled_, encoded_.codes.data(), table_.width, dots);
         for (size_t i = 0; i < filled_; ++i) {
-            const double value = step_ * block_scale_[i] * dots[i];
-            const double margin = query_norm_ * block_error_[i] + query_error_;
+            const double value = encoded_.step * block_scale_[i] * dots[i];
+            const double margin = encoded_.norm * block_error_[i] + encoded_.error;
             if (value + margin < threshold_) continue;
             candidates_.push_back({value + margin, block_row_[i]});
             raise_threshold(value - margin);
@@ -177,8 +161,7 @@ private:
     const float* query_;
     const size_t k_;
     const Kernel& kernel_;
-    std::vector<int16_t> codes_;
-    double step_ = 0.0, query_norm_ = 0.0, query_error_ = 0.0;
+    const EncodedQuery encoded_;
     double threshold_ = -std::numeric_limits<double>::infinity();
     std::vector<double> lowers_;
     std::vector<Candidate> candidates_;

@@ -39,6 +39,12 @@ struct Table {
     int32_t count = 0;
     std::vector<std::shared_ptr<Segment>> segments;
 
+    const int8_t* codes(int32_t node) const {
+        return segments[node / SEGMENT_ROWS]->codes.get() + size_t(node % SEGMENT_ROWS) * width;
+    }
+
+    float scale(int32_t node) const { return segments[node / SEGMENT_ROWS]->scales[node % SEGMENT_ROWS]; }
+
     const float* vector(int32_t node) const {
         return segments[node / SEGMENT_ROWS]->vectors.get() + size_t(node % SEGMENT_ROWS) * dimension;
     }

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pi_rank.errors import VectorError
+from pi_rank.ranking.array_file import CacheMismatch
 from pi_rank.ranking.graph_builder import GraphBuilder
-from pi_rank.ranking.graph_file import GraphFileError, GraphKey, load_graph, save_graph
+from pi_rank.ranking.graph_file import GraphKey, load_graph, save_graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pi_rank.ranking.hnsw import BuildReport, Graph
+    from pi_rank.ranking.graph import Graph
+    from pi_rank.ranking.hnsw import BuildReport
     from pi_rank.snapshot import Snapshot
 
 # After a build whose recall fell short, the next is tried when there are this many times as many vectors.
@@ -60,7 +61,7 @@ class GraphKeeper:
             if self._closed or self._source is not None or not self._is_wanted(snapshot):
                 return
             self._source = snapshot
-            # No daemon: hnswlib must not be at work when Python goes; loading takes a second at most.
+            # No daemon: what it starts must be stopped before Python goes; loading takes no second.
             self._loader = threading.Thread(target=self._obtain, args=(snapshot,), name="pi-rank-graph-file")
             self._loader.start()
 
@@ -123,12 +124,9 @@ class GraphKeeper:
             if count > snapshot.vectors.count:
                 continue
             try:
-                graph = load_graph(path, graph_key(snapshot, count))
-                snapshot.vectors.with_graph(graph)
-            except (GraphFileError, VectorError) as error:
+                return load_graph(path, graph_key(snapshot, count))
+            except CacheMismatch as error:
                 self._tell(f"graph: {error}")
-            else:
-                return graph
         return None
 
     def _write(self, snapshot: Snapshot, graph: Graph) -> None:
@@ -138,7 +136,7 @@ class GraphKeeper:
             for _, other in self._files(snapshot):
                 if other != path:
                     other.unlink(missing_ok=True)
-        except (GraphFileError, OSError) as error:
+        except OSError as error:
             _log.warning("the graph is not kept: %s", error)
 
     def _files(self, snapshot: Snapshot) -> list[tuple[int, Path]]:

@@ -16,17 +16,13 @@ def blend(
     hit_rows: NDArray[np.int32],
     hit_scores: NDArray[np.float64],
     tie_rank: NDArray[np.int32],
-    words: float,
-    coverage: float,
-    background: tuple[int, int],
-    centre: float,
-    centre_hits: int,
-    feedback: float,
-    feedback_rows: int,
+    constants: tuple[float, float, tuple[int, int], float, int, float, int],
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], Part, Part, float]:
     """The rows of both lists, best first: rows, scores, lexical and semantic part, and the relevance.
 
     A part is each row's rank in that list, from 1, 0 for none, and its share of the score.
+
+    :param constants: `pi_rank.ranking.blend.BlendConstants`.
 
     :raises ValueError: no semantic hit; a hit that is no row, or has no vector; arrays of other lengths.
     """

@@ -105,6 +105,6 @@ def blend(
         hits.rows,
         hits.scores,
         tie_rank,
-        *constants,
+        constants,
     )
     return Blend(rows, scores, Part(*words), Part(*meaning), relevance)

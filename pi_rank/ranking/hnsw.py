@@ -1,20 +1,21 @@
-"""hnswlib behind guards: a finished, read-only graph over the first vectors of an index.
+"""Building an HNSW graph: hnswlib links the vectors, and the links are taken from it.
 
-hnswlib 0.8 fails in ways that no caller can see (wrong results after a bad insert, errors while another
-thread writes, leaks when it finds too few). So a graph here takes checked vectors only, is built aside, never
-changes once it can be searched, and is never asked for more than it holds.
+hnswlib 0.8 fails in ways that no caller can see: searches raise and leak where they find too few, files are
+written and read without a check, inserting disturbs who searches. So it gets checked vectors, is used by one
+thread for one build, and is never searched, saved or loaded: what it has linked becomes a `Graph`.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from pi_rank.errors import VectorError
-from pi_rank.ranking.semantic import Floats, Ints, VectorIndex
+from pi_rank.ranking.graph import Floats, Graph, Ints, Links
+from pi_rank.ranking.semantic import VectorIndex
 from pi_rank.ranking.vector_cost import EF_SEARCH
 
 SPACE = (
@@ -32,74 +33,9 @@ PROBE_K = 10
 class HnswlibIndex(Protocol):
     """The part of `hnswlib.Index`, which comes without types, that is used here."""
 
-    dim: int
-    M: int
-
     def init_index(self, max_elements: int, M: int, ef_construction: int, random_seed: int) -> None: ...
     def add_items(self, data: Floats, ids: npt.NDArray[np.int64], num_threads: int) -> None: ...
-    def knn_query(
-        self, data: Floats, k: int, num_threads: int
-    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]: ...
-    def get_items(self, ids: list[int]) -> Floats: ...
-    def get_current_count(self) -> int: ...
-    def index_file_size(self) -> int: ...
-    def save_index(self, path_to_index: str) -> None: ...
-    def load_index(self, path_to_index: str) -> None: ...
-    def set_ef(self, ef: int) -> None: ...
-    def set_num_threads(self, num_threads: int) -> None: ...
-
-
-def empty_index(dimension: int) -> HnswlibIndex:
-    """A new hnswlib index. hnswlib is imported here, on first use: an exact scan does not need it."""
-    import hnswlib
-
-    made: HnswlibIndex = hnswlib.Index(space=SPACE, dim=dimension)
-    return made
-
-
-class Graph:
-    """A finished HNSW graph. Safe to search from many threads, because nothing writes to it any more."""
-
-    __slots__ = ("_findable", "_index", "count", "dimension", "m")
-
-    def __init__(self, index: HnswlibIndex) -> None:
-        # Neither is part of a saved index: after loading, hnswlib is back at ef 10 and all threads.
-        index.set_ef(EF_SEARCH)
-        index.set_num_threads(1)
-        self._index = index
-        self.count: int = index.get_current_count()
-        self.dimension: int = index.dim
-        self.m: int = index.M
-        self._findable = self.count
-
-    def nearest(self, query: Floats, n: int) -> Ints:
-        """About the n nodes nearest to `query` (float32[d]), nearest first; none where n cannot be found.
-
-        :raises VectorError: a query of another dimension or with a value that is not finite.
-        """
-        if query.shape != (self.dimension,) or not np.isfinite(query).all():
-            raise VectorError(f"query must be {self.dimension} finite numbers (its shape is {query.shape})")
-        if not 0 < n <= self._findable:
-            return np.empty(0, dtype=np.int32)
-        try:
-            # ef is not set per search, which would be a race: hnswlib takes the larger of ef and n.
-            labels, _ = self._index.knn_query(query, k=n, num_threads=1)
-        except RuntimeError as error:
-            if "contiguous 2D array" not in str(error):
-                raise
-            self._findable = n - 1  # each such failure leaks hnswlib's buffers: never ask for as many again
-            return np.empty(0, dtype=np.int32)
-        nodes: Ints = labels[0].astype(np.int32)
-        return nodes
-
-    def vector(self, node: int) -> Floats:
-        """The vector that the graph holds for `node`, float32[d]."""
-        return np.asarray(self._index.get_items([node])[0], dtype=np.float32)
-
-    def save_payload(self, path: str) -> int:
-        """Lets hnswlib, which reports no failure, write to `path`; how many bytes it should have written."""
-        self._index.save_index(path)
-        return int(self._index.index_file_size())
+    def __getstate__(self) -> tuple[dict[str, Any]]: ...
 
 
 class BuildReport(NamedTuple):
@@ -125,7 +61,7 @@ def build_graph(
         filled = _filled(index, m, cancel, threads)
         if filled is None:
             return BuildReport(None, best, cancelled=True)
-        graph = Graph(filled)
+        graph = Graph(links_of(filled))
         recall = measure_recall(graph, index)
         if recall >= RECALL_FLOOR:
             return BuildReport(graph, recall, cancelled=False)
@@ -135,7 +71,9 @@ def build_graph(
 
 def _filled(source: VectorIndex, m: int, cancel: threading.Event, threads: int) -> HnswlibIndex | None:
     """An hnswlib index of all vectors of `source`, or None when cancelled."""
-    made = empty_index(source.dimension)
+    import hnswlib  # on first use: nobody else needs it
+
+    made: HnswlibIndex = hnswlib.Index(space=SPACE, dim=source.dimension)
     made.init_index(max_elements=source.count, M=m, ef_construction=EF_CONSTRUCTION, random_seed=SEED)
     for begin in range(0, source.count, CHUNK):
         if cancel.is_set():
@@ -143,6 +81,40 @@ def _filled(source: VectorIndex, m: int, cancel: threading.Event, threads: int) 
         end = min(begin + CHUNK, source.count)
         made.add_items(source.vectors(begin, end), np.arange(begin, end), num_threads=threads)
     return made
+
+
+def links_of(index: HnswlibIndex) -> Links:
+    """What hnswlib has linked, by the labels of the vectors: their numbers in the order of insertion.
+
+    Read from what it gives to be pickled. Its own numbers are others where several threads have inserted.
+
+    :raises VectorError: the state is laid out in another way than that of hnswlib 0.8.
+    """
+    (state,) = index.__getstate__()
+    try:
+        count, m = state["cur_element_count"], state["M"]
+        label_of = np.empty(count, np.int32)
+        label_of[state["label_lookup_internal"].astype(np.int64)] = state["label_lookup_external"]
+        begin, size = state["offset_level0"], state["size_data_per_element"]
+        elements = state["data_level0"].view(np.uint8)[: count * size].reshape(count, size)
+        ground = _neighbours(elements[:, begin : begin + 4 * (2 * m + 1)], label_of)
+        rows = state["link_lists"].view(np.uint8).reshape(-1, state["size_links_per_element"])
+        levels = state["element_levels"][:count]
+        top = np.array([label_of[state["enterpoint_node"]], state["max_level"]], np.int32)
+        upper = _neighbours(rows[:, : 4 * (m + 1)], label_of)
+    except (KeyError, ValueError, IndexError) as error:
+        raise VectorError(f"this version of hnswlib keeps its links in another way: {error}") from error
+    upper_begin = np.where(levels > 0, np.cumsum(levels) - levels, -1).astype(np.int32)
+    order = np.argsort(label_of)
+    return Links(ground[order], upper, upper_begin[order], top)
+
+
+def _neighbours(lists: npt.NDArray[np.uint8], label_of: Ints) -> Ints:
+    """Link lists as labels, -1 behind the last; a list is its length in the first 16 bits, and numbers."""
+    words = np.ascontiguousarray(lists).view(np.uint32)
+    lengths = words[:, :1] & 0xFFFF
+    known = np.arange(words.shape[1] - 1) < lengths
+    return np.where(known, label_of[np.where(known, words[:, 1:], 0)], -1).astype(np.int32)
 
 
 def measure_recall(graph: Graph, index: VectorIndex) -> float:
@@ -154,7 +126,12 @@ def measure_recall(graph: Graph, index: VectorIndex) -> float:
     nodes = index.with_graph(None).updated(np.empty((0, index.dimension), np.float32), every)
     k = min(PROBE_K, graph.count)
     shared = [
-        len(np.intersect1d(graph.nearest(probe, k), nodes.search(probe, k, tie_rank=every).rows))
+        len(
+            np.intersect1d(
+                graph.nearest(index.table, probe, EF_SEARCH)[:k],
+                nodes.search(probe, k, tie_rank=every).rows,
+            )
+        )
         for probe in _probes(index, graph.count)
     ]
     return float(np.mean(shared)) / k

@@ -23,23 +23,18 @@ BATCH_TILE = 32  # queries per pass over the vectors: more share a pass, but the
 
 MOST_FETCHED = 0.25  # of its nodes, that a graph is asked for: past it, what it cannot reach may be missed
 TYPICAL_K = 10  # of a search that a graph is built for
-GRAPH_SAMPLE = 16  # vectors compared when a graph is attached
 
 
 class NodeGraph(Protocol):
-    """What an index needs of an approximate graph over its first `count` vectors (see `ranking/hnsw.py`)."""
+    """What an index needs of an approximate graph over its first `count` vectors (see `ranking/graph.py`)."""
 
     @property
     def count(self) -> int:
         """How many vectors, from the first on, the graph knows."""
         ...
 
-    def nearest(self, query: Floats, n: int) -> Ints:
-        """About the n vectors nearest to `query`, as their int32 numbers; none where n cannot be found."""
-        ...
-
-    def vector(self, node: int) -> Floats:
-        """The vector that the graph holds for `node`, float32[d]."""
+    def nearest(self, table: VectorTable, query: Floats, n: int) -> Ints:
+        """About the n vectors of `table` nearest to `query`, as their int32 numbers."""
         ...
 
 
@@ -90,10 +85,13 @@ class VectorIndex:
     def with_graph(self, graph: NodeGraph | None) -> VectorIndex:
         """This index with `graph` over its first vectors, or without one.
 
-        :raises VectorError: the graph knows more vectors than there are, or others (a sample is compared).
+        :param graph: of these vectors; nobody can tell by the graph.
+        :raises VectorError: the graph knows more vectors than there are.
         """
-        if graph is not None:
-            self._check_graph(graph)
+        if graph is not None and graph.count > self.count:
+            raise VectorError(
+                f"the graph holds {graph.count} vectors, the index {self.count}: build the graph again"
+            )
         return VectorIndex(self.table, graph)
 
     @property
@@ -203,17 +201,6 @@ class VectorIndex:
                 found = list(pool.map(run, tiles))
         return [hits for part in found for hits in part]
 
-    def _check_graph(self, graph: NodeGraph) -> None:
-        if graph.count > self.count:
-            raise VectorError(
-                f"the graph holds {graph.count} vectors, the index {self.count}: build the graph again"
-            )
-        for node in np.linspace(0, graph.count - 1, min(graph.count, GRAPH_SAMPLE)).astype(int).tolist():
-            if not np.array_equal(graph.vector(node), self.vectors(node, node + 1)[0]):
-                raise VectorError(
-                    f"the graph holds another vector {node} than the index: build the graph again"
-                )
-
     def _search_tile(
         self, queries: Floats, k: int, tie_rank: Ints, flags: Sequence[Flags | None], strategy: Strategy
     ) -> list[VectorHits]:
@@ -254,10 +241,10 @@ class VectorIndex:
     ) -> VectorHits | None:
         """The best rows of the nodes that the graph finds or does not know; None where they are too few."""
         assert self.graph is not None
-        nodes = self.graph.nearest(query, fetch_size(k, share))
+        nodes = self.graph.nearest(self.table, query, fetch_size(k, share))
         rows = np.concatenate([self._rows.of(nodes), self._rows.since(self.graph.count)])
         found = self.table.search(query, k, tie_rank=tie_rank, eligible=eligible, rows=rows)
-        return VectorHits(*found, "hnsw") if len(nodes) and len(found[0]) == k else None
+        return VectorHits(*found, "hnsw") if len(found[0]) == k else None
 
 
 def _per_query(eligible: Flags | Sequence[Flags] | None, n: int) -> Sequence[Flags | None]:

@@ -1,25 +1,27 @@
-"""The guards around hnswlib: each row of the contract that a graph in memory must survive."""
+"""What hnswlib builds, and the guards around it: each row of its contract that a build must survive."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 import time
 
+import hnswlib
 import numpy as np
-import psutil
 import pytest
 
 from pi_rank.errors import VectorError
 from pi_rank.ranking import hnsw
+from pi_rank.ranking.graph import Graph
 from pi_rank.ranking.graph_builder import GraphBuilder
+from pi_rank.ranking.graph_file import GraphKey, save_graph
 from pi_rank.ranking.hnsw import build_graph, measure_recall
 from pi_rank.ranking.semantic import VectorIndex
 from tests.reference import vectors as reference
 
 N, D = 1500, 24
 VECTORS = reference.unit_vectors(21, N, D)
+KEY = GraphKey("m", D, N, "c")
 
 
 def ranks(n):
@@ -37,34 +39,70 @@ def graph():
 
 def test_the_same_vectors_give_the_same_graph(graph):
     again = build_graph(index_of(VECTORS)).graph
-    for vector in VECTORS[:200]:
-        assert graph.nearest(vector, 50).tolist() == again.nearest(vector, 50).tolist()
+    for one, other in zip(graph.links, again.links, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
-def test_more_than_there_are_and_none_are_answered_with_nothing(graph):
-    assert graph.nearest(VECTORS[0], N + 1).tolist() == []
-    assert graph.nearest(VECTORS[0], 0).tolist() == []
+def test_links_are_those_that_hnswlib_has_written():
+    """Its file is the other place where its links can be seen; there they have its own numbers."""
+    made = hnswlib.Index(space="ip", dim=D)
+    made.init_index(max_elements=N + 10, M=8, ef_construction=50, random_seed=1)
+    made.add_items(VECTORS, np.arange(N)[::-1], num_threads=1)
+    ground, upper, upper_begin, top = hnsw.links_of(made)
+    assert ground.shape == (N, 16)
+    assert upper.shape[1] == 8
+    found = graph_search(made, VECTORS[::-1].copy())
+    truth = [int(np.argmax(VECTORS[::-1] @ vector)) for vector in VECTORS[:100]]
+    assert np.mean([nodes[0] == best for nodes, best in zip(found, truth, strict=True)]) > 0.97
+    # On level 0 no list is empty, and each node above it has an entry for each level.
+    assert (ground[:, 0] >= 0).all()
+    assert (upper_begin >= 0).sum() <= len(upper)
+    assert upper_begin[top[0]] >= 0
 
 
-def test_unreachable_nodes_do_not_leak_on_every_search():
-    """hnswlib raises, and keeps its buffers, when it finds too few: that may happen once per graph."""
-    made = hnsw.empty_index(D)
+def graph_search(made, by_label):
+    graph = Graph(hnsw.links_of(made))
+    return [graph.nearest(index_of(by_label).table, vector, 50).tolist() for vector in VECTORS[:100]]
+
+
+def test_labels_and_not_places_number_the_nodes_of_a_build_on_many_threads():
+    made = hnswlib.Index(space="ip", dim=D)
     made.init_index(max_elements=N, M=16, ef_construction=100, random_seed=1)
+    made.add_items(VECTORS, np.arange(N), num_threads=4)
+    found = graph_search(made, VECTORS)
+    truth = [int(np.argmax(VECTORS @ vector)) for vector in VECTORS[:100]]
+    assert np.mean([nodes[0] == best for nodes, best in zip(found, truth, strict=True)]) > 0.97
+
+
+def test_the_walk_finds_what_hnswlib_finds(graph):
+    made = hnswlib.Index(space="ip", dim=D)
+    made.init_index(max_elements=N, M=16, ef_construction=200, random_seed=100)
     made.add_items(VECTORS, np.arange(N), num_threads=1)
-    for node in range(N // 2):
-        made.mark_deleted(node)
-    graph = hnsw.Graph(made)
-    before = psutil.Process().memory_info().rss
-    for _ in range(3000):
-        assert graph.nearest(VECTORS[0], N - 1).tolist() == []
-    assert psutil.Process().memory_info().rss - before < 8 << 20  # 3,000 failures would leak 54 MB
-    assert len(graph.nearest(VECTORS[0], 100)) == 100
+    made.set_ef(100)
+    queries = reference.unit_vectors(22, 100, D)
+    table = index_of(VECTORS).table
+    theirs, _ = made.knn_query(queries, k=10)
+    shared = sum(
+        len(np.intersect1d(graph.nearest(table, query, 100)[:10], nodes))
+        for query, nodes in zip(queries, theirs, strict=True)
+    )
+    assert shared >= 0.97 * 1000  # the last of ten may be another one: codes are not vectors
 
 
-@pytest.mark.parametrize("query", [np.full(D, np.nan, np.float32), VECTORS[0][:-1], VECTORS[:2]])
-def test_queries_that_hnswlib_would_accept_or_misread_are_refused(graph, query):
-    with pytest.raises(VectorError, match="24 finite numbers"):
-        graph.nearest(query, 3)
+@pytest.mark.parametrize("lacking", ["M", "data_level0", "link_lists", "label_lookup_external"])
+def test_a_state_of_another_hnswlib_is_refused(lacking):
+    made = hnswlib.Index(space="ip", dim=D)
+    made.init_index(max_elements=N)
+    made.add_items(VECTORS, np.arange(N), num_threads=1)
+
+    class Other:
+        def __getstate__(self):
+            (state,) = made.__getstate__()
+            del state[lacking]
+            return (state,)
+
+    with pytest.raises(VectorError, match="keeps its links in another way"):
+        hnsw.links_of(Other())
 
 
 def test_a_graph_that_misses_too_much_is_not_kept(monkeypatch):
@@ -88,31 +126,15 @@ def test_more_links_are_tried_until_recall_suffices(monkeypatch):
 
 def test_recall_is_measured_against_the_scan(graph):
     assert measure_recall(graph, index_of(VECTORS)) > 0.98
-    assert measure_recall(graph, index_of(VECTORS[::-1].copy())) < 0.2
+    assert measure_recall(graph, index_of(VECTORS[::-1].copy())) < 0.9
 
 
 @pytest.mark.parametrize("n", [1, 2, 9])
 def test_tiny_graphs(n):
     report = build_graph(index_of(VECTORS[:n]))
     assert report.recall == 1.0
-    assert sorted(report.graph.nearest(VECTORS[0], n).tolist()) == list(range(n))
-
-
-def test_many_threads_search_one_graph_alike(graph):
-    expected = [graph.nearest(vector, 10).tolist() for vector in VECTORS[:100]]
-    wrong = []
-
-    def read():
-        for vector, nodes in zip(VECTORS[:100], expected, strict=True):
-            if graph.nearest(vector, 10).tolist() != nodes:
-                wrong.append(nodes)
-
-    threads = [threading.Thread(target=read) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    table = index_of(VECTORS[:n]).table
+    assert sorted(report.graph.nearest(table, VECTORS[0], n).tolist()) == list(range(n))
 
 
 def test_a_builder_reports_its_graph_to_whoever_waits_for_it():
@@ -172,14 +194,28 @@ def hnsw_build_seconds_of_60000():
     return (time.perf_counter() - start) * 40
 
 
-def test_the_exact_scan_needs_no_hnswlib():
+def test_only_a_build_needs_hnswlib(tmp_path, graph):
+    save_graph(graph, tmp_path / "graph", KEY)
     program = (
         "import sys\n"
         "sys.modules['hnswlib'] = None\n"
-        "import numpy as np\n"
+        "from pathlib import Path\n"
+        "from pi_rank.ranking.graph_file import GraphKey, load_graph\n"
         "from pi_rank.ranking.semantic import VectorIndex\n"
-        "index = VectorIndex.build(np.eye(3, dtype=np.float32), np.arange(3, dtype=np.int32))\n"
-        "print(index.search(np.eye(3, dtype=np.float32)[1], 1, tie_rank=np.arange(3, dtype=np.int32)).rows)\n"
+        "import numpy as np\n"
+        f"vectors, rows = np.load(sys.argv[1]), np.arange({N}, dtype=np.int32)\n"
+        f"graph = load_graph(Path(sys.argv[2]), GraphKey('m', {D}, {N}, 'c'))\n"
+        "index = VectorIndex.build(vectors, rows)\n"
+        "for one in (index, index.with_graph(graph)):\n"
+        "    strategy = 'exact' if one.graph is None else 'hnsw'\n"
+        "    found = one.search(vectors[1], 1, tie_rank=rows, strategy=strategy)\n"
+        "    print(found.rows, found.strategy)\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
-    assert (ended.stdout, ended.stderr) == ("[1]\n", "")
+    np.save(tmp_path / "vectors.npy", VECTORS)
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "vectors.npy"), str(tmp_path / "graph")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (ended.stdout, ended.stderr) == ("[1] exact\n[1] hnsw\n", "")

@@ -1,0 +1,157 @@
+"""The walk through a graph against its definition, and what links and queries it refuses."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pi_rank.errors import VectorError
+from pi_rank.ranking.graph import Graph, Links
+from pi_rank.ranking.hnsw import build_graph
+from pi_rank.ranking.semantic import VectorIndex
+from tests.reference import graph as reference
+from tests.reference.vectors import unit_vectors
+
+N, D = 1500, 24
+VECTORS = unit_vectors(21, N, D)
+
+
+def index_of(vectors):
+    return VectorIndex.build(vectors, np.arange(len(vectors), dtype=np.int32))
+
+
+@pytest.fixture(scope="module")
+def index():
+    return index_of(VECTORS)
+
+
+@pytest.fixture(scope="module")
+def graph(index):
+    return build_graph(index).graph
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 120), scale=st.sampled_from([1.0, 1e-3, 40.0]))
+def test_the_walk_is_the_reference(index, graph, seed, n, scale):
+    query = unit_vectors(seed, 1, D)[0] * np.float32(scale)
+    expected = reference.nearest(graph.links, VECTORS, query, n) if n else []
+    assert graph.nearest(index.table, query, n).tolist() == expected
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 60), n=st.integers(1, 70))
+def test_small_graphs_with_equal_vectors_are_the_reference_too(seed, count, n):
+    vectors = unit_vectors(seed, count, 40, distinct=max(1, count // 3))
+    index = index_of(vectors)
+    graph = build_graph(index).graph or pytest.skip("hnswlib loses some of so many equal vectors")
+    query = unit_vectors(seed + 1, 1, 40)[0]
+    assert graph.nearest(index.table, query, n).tolist() == reference.nearest(graph.links, vectors, query, n)
+
+
+def test_a_table_that_has_grown_is_searched_for_the_nodes_of_the_graph(index, graph):
+    grown = index.updated(unit_vectors(22, 70, D), np.arange(N + 70, dtype=np.int32))
+    assert grown.table.count == N + 70
+    found = graph.nearest(grown.table, VECTORS[3], 40)
+    assert found.tolist() == graph.nearest(index.table, VECTORS[3], 40).tolist()
+
+
+def test_many_threads_search_one_graph_alike(index, graph):
+    other = build_graph(index_of(VECTORS[:300])).graph
+    expected = [graph.nearest(index.table, vector, 10).tolist() for vector in VECTORS[:100]]
+    wrong = []
+
+    def read():
+        for vector, nodes in zip(VECTORS[:100], expected, strict=True):
+            other.nearest(index.table, vector, 5)  # the same thread's notes of what it has seen serve both
+            if graph.nearest(index.table, vector, 10).tolist() != nodes:
+                wrong.append(nodes)
+
+    threads = [threading.Thread(target=read) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_more_searches_than_a_stamp_can_count():
+    vectors = unit_vectors(5, 40, 8)
+    index = index_of(vectors)
+    graph = build_graph(index).graph
+    expected = graph.nearest(index.table, vectors[0], 5).tolist()
+    for _ in range(2**16 + 2):
+        graph.nearest(index.table, vectors[1], 1)
+    assert graph.nearest(index.table, vectors[0], 5).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "n", "message"),
+    [
+        (np.full(D, np.nan, np.float32), 3, "not finite"),
+        (np.full(D, np.inf, np.float32), 3, "not finite"),
+        (VECTORS[0][:-1].copy(), 3, "dimension 23, the table 24"),
+        (VECTORS[0], -1, "asked for -1"),
+    ],
+)
+def test_queries_that_cannot_be_searched_for_are_refused(index, graph, query, n, message):
+    with pytest.raises(VectorError, match=message):
+        graph.nearest(index.table, query, n)
+
+
+def test_a_table_of_fewer_vectors_is_refused(graph):
+    with pytest.raises(VectorError, match="the table has 100"):
+        graph.nearest(index_of(VECTORS[:100]).table, VECTORS[0], 3)
+
+
+def linked(ground=((1, -1), (0, -1)), upper=((-1,),), upper_begin=(0, -1), top=(0, 1)):
+    return Graph(
+        Links(
+            np.array(ground, np.int32),
+            np.array(upper, np.int32).reshape(-1, 1),
+            np.array(upper_begin, np.int32),
+            np.array(top, np.int32),
+        )
+    )
+
+
+def test_sound_links_are_searched():
+    table = index_of(unit_vectors(1, 2, 8)).table
+    assert sorted(linked().nearest(table, unit_vectors(2, 1, 8)[0], 5).tolist()) == [0, 1]
+    assert linked(upper=(), upper_begin=(-1, -1), top=(1, 0)).count == 2
+    assert (linked().count, linked().m) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"ground": ((2, -1), (0, -1))},
+        {"ground": ((-2, -1), (0, -1))},
+        {"upper": ((1,),)},  # node 1 is on no level above 0
+        {"upper_begin": (1, -1)},
+        {"upper_begin": (-2, 0)},
+        {"upper_begin": (-1, -1)},  # the first row belongs to nobody
+        {"top": (1, 1)},
+        {"top": (0, 2)},
+        {"top": (2, 0)},
+        {"top": (0, -1)},
+        {"upper": ((0,), (0,)), "upper_begin": (0, 1)},
+    ],
+)
+def test_links_that_lead_nowhere_are_refused(changes):
+    if changes.get("upper") == ((0,), (0,)):
+        assert linked(**changes).count == 2  # two nodes of level 1
+        changes = {**changes, "top": (1, 2)}
+    with pytest.raises(ValueError, match="does not exist"):
+        linked(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"ground": ((1,), (0,))}, {"upper_begin": (0,)}, {"top": (0,)}, {"ground": np.empty((0, 2))}]
+)
+def test_links_of_other_shapes_are_refused(changes):
+    with pytest.raises(ValueError, match="other shapes"):
+        linked(**changes)
