@@ -16,7 +16,6 @@ import numpy.typing as npt
 from pi_rank.errors import VectorError
 from pi_rank.ranking.graph import Floats, Graph, Ints, Links
 from pi_rank.ranking.semantic import VectorIndex
-from pi_rank.ranking.vector_cost import EF_SEARCH
 
 SPACE = (
     "ip"  # inner product of vectors that are unit length already; hnswlib's cosine would copy and normalise
@@ -123,13 +122,14 @@ def measure_recall(graph: Graph, index: VectorIndex) -> float:
     The first find nodes that no path leads to; the second lie off the data, as questions do.
     """
     every = np.arange(graph.count, dtype=np.int32)
-    nodes = index.with_graph(None).updated(np.empty((0, index.dimension), np.float32), every)
+    exact = index.with_graph(None).updated(np.empty((0, index.dimension), np.float32), every)
+    linked = exact.with_graph(graph)
     k = min(PROBE_K, graph.count)
     shared = [
         len(
             np.intersect1d(
-                graph.nearest(index.table, probe, EF_SEARCH)[:k],
-                nodes.search(probe, k, tie_rank=every).rows,
+                linked.search(probe, k, tie_rank=every, strategy="hnsw").rows,
+                exact.search(probe, k, tie_rank=every, strategy="exact").rows,
             )
         )
         for probe in _probes(index, graph.count)
