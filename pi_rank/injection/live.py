@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from pi_rank.injection.marks import Mark, read_mark
+from pi_rank._core.history import stored_marks
+from pi_rank.injection.marks import Mark, read_marks
 
 
 class Live(msgspec.Struct, frozen=True):
@@ -20,32 +21,7 @@ class Live(msgspec.Struct, frozen=True):
 
 def marks_in(messages: Sequence[Any]) -> Iterator[Mark]:
     """Every mark of a history, once, in the order in which the blocks were written."""
-    for raw in _raw_marks(messages):
-        mark = read_mark(raw)
-        if mark is not None:
-            yield mark
-
-
-def _raw_marks(messages: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    """What stands where marks stand, a block's own left out where the message has it too (the usual case)."""
-    for message in messages:
-        if not isinstance(message, dict) or message.get("role") != "user":
-            continue
-        ids: list[Any] = []
-        metadata = message.get("metadata")
-        if isinstance(metadata, dict):
-            listed = metadata.get("injected")
-            for raw in listed if isinstance(listed, list) else ():
-                if isinstance(raw, dict):
-                    ids.append(raw.get("id"))
-                    yield raw
-        content = message.get("content")
-        for part in content if isinstance(content, list) else ():
-            if isinstance(part, dict) and "metadata" in part:
-                metadata = part["metadata"]
-                own = metadata.get("injected") if isinstance(metadata, dict) else None
-                if isinstance(own, dict) and own.get("id") not in ids:
-                    yield own
+    yield from read_marks(stored_marks(messages))
 
 
 def live_records(messages: Sequence[Any], source: str) -> Live:
@@ -57,13 +33,11 @@ def live_records(messages: Sequence[Any], source: str) -> Live:
     records: dict[str, str] = {}
     sections: dict[str, str] = {}
     digests: set[str] = set()
-    for raw in _raw_marks(messages):
-        mark = read_mark(raw) if raw.get("source") == source else None
-        if mark is None:
-            continue
+    for mark in read_marks([raw for raw in stored_marks(messages) if raw.get("source") == source]):
         for gone in mark.withdrawn:
             records.pop(gone, None)
-        records.update(mark.versions_by_id())
+        for record_id, version in mark.versions_by_id():
+            records[record_id] = version
         if mark.sections:
             sections.update(mark.sections)
         digests.add(mark.quarantined_digest or mark.digest)

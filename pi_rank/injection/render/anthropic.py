@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from pi_rank._core.history import parts_with
 from pi_rank.injection.dialects import Dialect
 from pi_rank.injection.messages import Block
 from pi_rank.injection.render.portable import image, skip, thinking, tool_result, tool_use, without_own_keys
@@ -39,7 +40,7 @@ def render(
             rendered.append({"role": "system", "content": [_text(block) for block in turn.operator]})
     if rules.breakpoints:
         ends = islice(_ends(rendered, per_call), rules.breakpoints)
-        _set_breakpoints(ends, used_breakpoints + _breakpoints_in(rendered))
+        _set_breakpoints(ends, used_breakpoints + parts_with(rendered, "cache_control"))
     return rendered
 
 
@@ -106,10 +107,6 @@ def _ends(
         stored = len(content) - per_call.get(index, 0)
         if stored and rendered[index]["role"] == "user":
             yield content, stored - 1
-
-
-def _breakpoints_in(rendered: list[dict[str, Any]]) -> int:
-    return sum(1 for message in rendered for part in message["content"] if "cache_control" in part)
 
 
 def _set_breakpoints(ends: Iterable[tuple[list[dict[str, Any]], int]], used: int) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import Any, Literal
 
 import msgspec
 
 from pi_rank.injection.dialects import Dialect
 from pi_rank.injection.messages import Block, blocks_of, role_of
-from pi_rank.injection.render.plain import plain_message
+from pi_rank.injection.render.plain import plain_messages
 
 Operator = Literal["system", "developer"] | None
 
@@ -37,8 +38,8 @@ def turns(
     :param operator: the rendering that is set apart, None for no such model.
     """
     open_turn: Turn | None = None
-    for raw in messages:
-        ready = plain_message(raw, own) if dialect == own else None
+    made = plain_messages(messages, own) if dialect == own else repeat(None)
+    for raw, ready in zip(messages, made):  # noqa: B905 - as long as the messages, or endless
         if ready is not None:
             if open_turn is not None:
                 yield open_turn
