@@ -30,15 +30,28 @@ def live_records(messages: Sequence[Any], source: str) -> Live:
     A message that compaction dropped took its marks along, so its records are absent. Nothing but the
     conversation is asked: side state may have been restored from another moment.
     """
-    records: dict[str, str] = {}
+    marks = read_marks([raw for raw in stored_marks(messages) if raw.get("source") == source])
     sections: dict[str, str] = {}
-    digests: set[str] = set()
-    for mark in read_marks([raw for raw in stored_marks(messages) if raw.get("source") == source]):
-        for gone in mark.withdrawn:
-            records.pop(gone, None)
-        for record_id, version in mark.versions_by_id():
-            records[record_id] = version
+    for mark in marks:
         if mark.sections:
             sections.update(mark.sections)
-        digests.add(mark.quarantined_digest or mark.digest)
-    return Live(records, sections, frozenset(digests))
+    digests = frozenset([mark.quarantined_digest or mark.digest for mark in marks])
+    return Live(_records(marks), sections, digests)
+
+
+def _records(marks: list[Mark]) -> dict[str, str]:
+    """Record id → version digest after the last of the marks."""
+    records: dict[str, str] = {}
+    ids: list[str] = []  # what blocks hold is gathered until one takes records back, and entered at once
+    versions: list[str] = []
+    for mark in marks:
+        if mark.withdrawn:
+            records.update(zip(ids, versions, strict=True))
+            ids.clear()
+            versions.clear()
+            for gone in mark.withdrawn:
+                records.pop(gone, None)
+        ids += mark.record_ids
+        versions += mark.each_version()
+    records.update(zip(ids, versions, strict=True))
+    return records

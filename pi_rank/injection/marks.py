@@ -49,11 +49,14 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     quarantined: str = ""
     quarantined_digest: str = ""
 
-    def versions_by_id(self) -> Iterator[tuple[str, str]]:
-        """Record ids with their version digests, "" where a mark of another version lacks one."""
+    def each_version(self) -> tuple[str, ...]:
+        """One version digest for each of `record_ids`, "" where a mark of another version lacks one."""
         missing = len(self.record_ids) - len(self.versions)
-        versions = (*self.versions, *[""] * missing) if missing > 0 else self.versions
-        return zip(self.record_ids, versions, strict=False)
+        return self.versions if not missing else (self.versions + ("",) * missing)[: len(self.record_ids)]
+
+    def versions_by_id(self) -> Iterator[tuple[str, str]]:
+        """Record ids with their version digests."""
+        return zip(self.record_ids, self.each_version(), strict=True)
 
 
 def text_digest(text: str) -> str:
