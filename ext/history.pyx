@@ -9,30 +9,30 @@ Nothing is kept between two calls, and no message is changed.
 
 def stored_marks(messages):
     cdef list found = []
-    cdef list ids, listed, content
-    cdef dict own
     for message in messages:
-        if not isinstance(message, dict) or not _is(message, "role", "user"):
+        if not isinstance(message, dict) or not _is(<dict>message, "role", "user"):
             continue
-        ids = []
-        mark = _injected(<dict>message)
-        if isinstance(mark, list):
-            listed = <list>mark
-            for mark in listed:
+        listed = _injected(<dict>message)
+        if isinstance(listed, list):
+            for mark in <list>listed:
                 if isinstance(mark, dict):
-                    ids.append((<dict>mark).get("id"))
                     found.append(mark)
-        parts = (<dict>message).get("content")
-        if not isinstance(parts, list):
-            continue
-        content = <list>parts
-        for part in content:
-            mark = _injected(<dict>part) if isinstance(part, dict) else None
-            if isinstance(mark, dict):
-                own = <dict>mark
-                if own.get("id") not in ids:
-                    found.append(own)
+        content = (<dict>message).get("content")
+        if isinstance(content, list):
+            for part in <list>content:
+                mark = _injected(<dict>part) if isinstance(part, dict) else None
+                if isinstance(mark, dict) and not _lists(listed, (<dict>mark).get("id")):
+                    found.append(mark)
     return found
+
+
+cdef bint _lists(listed, mark_id):
+    """Whether a message's own marks, if it has any, have one of this id."""
+    if isinstance(listed, list):
+        for mark in <list>listed:
+            if isinstance(mark, dict) and (<dict>mark).get("id") == mark_id:
+                return True
+    return False
 
 
 def plain_messages(messages, dict kinds, bint keyed):
@@ -42,8 +42,8 @@ def plain_messages(messages, dict kinds, bint keyed):
     return found
 
 
-def plain_parts(dict message, dict kinds, bint keyed):
-    return _plain_parts(message, kinds, keyed)
+def plain_parts(message, dict kinds, bint keyed):
+    return _plain_parts(<dict>message, kinds, keyed) if type(message) is dict else None
 
 
 def parts_with(list messages, str key):
@@ -55,7 +55,7 @@ def parts_with(list messages, str key):
 
 
 cdef dict _plain_message(message, dict kinds, bint keyed):
-    if not isinstance(message, dict):
+    if type(message) is not dict:  # a subclass may have an order of its own
         return None
     if not (_is(<dict>message, "role", "user") or _is(<dict>message, "role", "assistant")):
         return None
@@ -72,19 +72,17 @@ cdef list _plain_parts(dict message, dict kinds, bint keyed):
     if len(message) > 2 and ("tool_calls" in message or not _all_sent_as_text(_injected(message))):
         return None
     for part in <list>content:
-        kind = _kind(<dict>part, kinds, keyed) if isinstance(part, dict) else None
-        if kind is None:
+        kind = _kind(<dict>part, kinds, keyed) if type(part) is dict else None
+        if kind is None or (kind == "text" and not _has_text(<dict>part)):
             return None
         if kind != "tool_result":
             only_results = False
         elif not only_results:
             return None
-        if kind == "text" and not _has_text(<dict>part):
-            return None
-        if len(<dict>part) > (1 if keyed else 2) or kind != "text":
+        if kind != "text" or len(<dict>part) > (1 if keyed else 2):  # something beside the text and its type
             if not _sent_as_text(_injected(<dict>part)):
                 return None
-            part = _keyed_alone(<dict>part, kinds) if keyed else _without_own_keys(<dict>part)
+            part = _known_keys(<dict>part, kinds) if keyed else _without_own_keys(<dict>part)
             if keyed and kind == "text" and len(<dict>part) > 1:
                 return None
         parts.append(part)
@@ -106,7 +104,7 @@ cdef bint _has_text(dict part):
     return isinstance(text, str) and len(<str>text) > 0
 
 
-cdef dict _keyed_alone(dict part, dict kinds):
+cdef dict _known_keys(dict part, dict kinds):
     return {key: value for key, value in part.items() if key in kinds}
 
 

@@ -86,18 +86,12 @@ def novel_part(context: RetrievalContext, live: Live, status_of: StatusLookup | 
 
 def parse_block(context: RetrievalContext) -> Iterator[Section]:
     """The sections of a block, each line with the record it shows. A record is always one line."""
-    heading, lines = "", list[str]()
-    for line in [*context.markdown.split("\n"), "## "]:
-        if line.startswith("## "):
-            if heading:
-                yield _section(heading, lines, context)
-            heading, lines = line, []
-        else:
-            lines.append(line)
+    for section in f"\n{context.markdown}".split("\n## ")[1:]:
+        heading, _, body = section.partition("\n")
+        yield _section("## " + heading, body.strip("\n").split("\n"), context)
 
 
 def _section(heading: str, lines: list[str], context: RetrievalContext) -> Section:
-    lines = "\n".join(lines).strip("\n").split("\n")
     if heading == HARD_RULES:
         return Section(heading, tuple(_hard_rules(lines, list(context.hard_rules))))
     if heading == "## Selected Memory":

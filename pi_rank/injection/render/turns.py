@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import repeat
 from typing import Any, Literal
 
 import msgspec
@@ -38,8 +37,8 @@ def turns(
     :param operator: the rendering that is set apart, None for no such model.
     """
     open_turn: Turn | None = None
-    made = plain_messages(messages, own) if dialect == own else repeat(None)
-    for raw, ready in zip(messages, made):  # noqa: B905 - as long as the messages, or endless
+    made = plain_messages(messages, own) if dialect == own else [None] * len(messages)
+    for raw, ready in zip(messages, made, strict=True):
         if ready is not None:
             if open_turn is not None:
                 yield open_turn
