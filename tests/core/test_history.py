@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pi_rank._core import history
 from pi_rank.injection.dialects import PART_TYPES, STRANDS_KEYS
-from tests.injection.odd import histories
+from tests.injection.odd import CALLS_BESIDE, FOR_THIS_CALL, TWO_KEYS, histories
 from tests.injection.shapes import DIALECTS, assistant, user
 from tests.reference import history as reference
 
@@ -23,6 +23,9 @@ def test_the_marks_are_those_of_the_reference(case):
 
 @settings(max_examples=300, deadline=None)
 @given(CASES)
+@example(TWO_KEYS)
+@example(CALLS_BESIDE)
+@example(FOR_THIS_CALL)
 def test_plain_messages_are_those_of_the_reference_key_order_included(case):
     dialect, messages = case
     before = repr(messages)

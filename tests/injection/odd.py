@@ -132,3 +132,23 @@ def message(draw, dialect):
 def histories(dialect):
     """Up to four messages."""
     return st.lists(message(dialect), max_size=4)
+
+
+MARK = {"source": "pi", "id": "a", "digest": text_digest("x"), "rendering": "text"}
+TWO_KEYS = ("strands", [{"role": "user", "content": [{"text": "x", "image": {}}]}])
+CALLS_BESIDE = (
+    "anthropic",
+    [{"role": "assistant", "content": [{"type": "text", "text": "x"}], "tool_calls": [{"id": "c"}]}],
+)
+FOR_THIS_CALL = (
+    "anthropic",
+    [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "hi"},
+                {"type": "text", "text": "x", "metadata": {"injected": {**MARK, "per_call": True}}},
+            ],
+        }
+    ],
+)

@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pi_rank.injection import inject
@@ -18,7 +18,7 @@ from pi_rank.results import RetrievalContext
 from tests.reference.history import stored_marks
 
 from .memory import context, record
-from .odd import histories
+from .odd import CALLS_BESIDE, FOR_THIS_CALL, TWO_KEYS, histories
 from .shapes import DIALECTS
 
 CASES = st.sampled_from(DIALECTS).flatmap(lambda dialect: st.tuples(st.just(dialect), histories(dialect)))
@@ -35,6 +35,9 @@ LINES = st.sampled_from(
 
 @settings(max_examples=300, deadline=None)
 @given(CASES, st.integers(0, 1), st.integers(0, 2))
+@example(TWO_KEYS, 0, 1)
+@example(CALLS_BESIDE, 0, 1)
+@example(FOR_THIS_CALL, 0, 1)
 def test_messages_sent_as_they_are_stored_are_what_the_general_way_makes_of_them(case, number, breakpoints):
     dialect, messages = case
     rules = pin_rules(*OWN_MODELS[dialect][number % len(OWN_MODELS[dialect])], breakpoints=breakpoints)
