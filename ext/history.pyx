@@ -49,8 +49,8 @@ def plain_parts(message, dict kinds, bint keyed):
 def parts_with(list messages, str key):
     cdef Py_ssize_t count = 0
     for message in messages:
-        for part in <list>(<dict>message)["content"]:
-            count += key in <dict>part
+        for part in message["content"]:
+            count += key in part
     return count
 
 
