@@ -114,16 +114,15 @@ class Snapshot:
         return bool(self.columns.status[row] == TOMBSTONED)
 
     @cached_property
-    def _row_of(self) -> dict[str, int]:
-        rows = self.order.tolist()
-        return dict(zip(map(self.ids.__getitem__, rows), rows, strict=True))
+    def _status_of(self) -> dict[str, str]:
+        ids = map(self.ids.__getitem__, self.order.tolist())
+        codes = self.columns.status[self.order].tolist()
+        return dict(zip(ids, map(STATUS_NAMES.__getitem__, codes), strict=True))
 
     def statuses(self, ids: Collection[str]) -> dict[str, str]:
         """The status of each record named, `tombstoned` where a marker says so; unknown ids are left out."""
-        known = [record_id for record_id in ids if record_id in self._row_of]
-        rows = [self._row_of[record_id] for record_id in known]
-        codes = self.columns.status[rows].tolist() if rows else []
-        return {record_id: STATUS_NAMES[code] for record_id, code in zip(known, codes, strict=True)}
+        status_of = self._status_of
+        return {record_id: status_of[record_id] for record_id in ids if record_id in status_of}
 
     def place(self, profile_id: str | None, projects: frozenset[str]) -> PlaceMasks:
         """The rows that belong to a profile and its projects; kept for the next turn there."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.corpus import Corpus
+from pi_rank.columns import STATUS_NAMES
 from pi_rank.memory_root import MemoryRoot
 from pi_rank.snapshot import MIN_DEAD_ROWS, load_snapshot, refresh_snapshot
 from pi_rank.store import MemoryStore
@@ -36,6 +37,18 @@ def test_a_refreshed_snapshot_answers_as_one_from_nothing(memory):
         assert answers(snapshot) == answers(load_snapshot(memory.store, MODEL))
         assert snapshot.version == memory.store.version()
     assert snapshot.live_count == 200 < len(snapshot.ids)
+
+
+def test_statuses_are_those_of_the_live_rows_and_unknown_ids_are_left_out(memory):
+    before = load_snapshot(memory.store, MODEL)
+    memory.change(50)
+    memory.sync()
+    snapshot = refresh_snapshot(before, memory.store, MODEL)
+    codes = snapshot.columns.status
+    expected = {snapshot.ids[row]: STATUS_NAMES[codes[row]] for row in snapshot.order.tolist()}
+    assert snapshot.statuses(["no such record", *reversed(expected)]) == expected
+    assert len(set(expected.values())) > 1
+    assert snapshot.statuses([]) == {}
 
 
 def test_an_earlier_snapshot_does_not_change(memory):

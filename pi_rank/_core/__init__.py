@@ -1,1 +1,1 @@
-"""The compiled core: one Cython module per kernel, arrays in and arrays out; sources in ext/."""
+"""The compiled core: one Cython module per kernel, arrays (`history`: dicts) in and out; sources in ext/."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from pi_rank.injection.marks import Mark, read_mark
+from pi_rank._core.history import stored_marks
+from pi_rank.injection.marks import Mark, read_marks
 
 
 class Live(msgspec.Struct, frozen=True):
@@ -20,32 +21,7 @@ class Live(msgspec.Struct, frozen=True):
 
 def marks_in(messages: Sequence[Any]) -> Iterator[Mark]:
     """Every mark of a history, once, in the order in which the blocks were written."""
-    for raw in _raw_marks(messages):
-        mark = read_mark(raw)
-        if mark is not None:
-            yield mark
-
-
-def _raw_marks(messages: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    """What stands where marks stand, a block's own left out where the message has it too (the usual case)."""
-    for message in messages:
-        if not isinstance(message, dict) or message.get("role") != "user":
-            continue
-        ids: list[Any] = []
-        metadata = message.get("metadata")
-        if isinstance(metadata, dict):
-            listed = metadata.get("injected")
-            for raw in listed if isinstance(listed, list) else ():
-                if isinstance(raw, dict):
-                    ids.append(raw.get("id"))
-                    yield raw
-        content = message.get("content")
-        for part in content if isinstance(content, list) else ():
-            if isinstance(part, dict) and "metadata" in part:
-                metadata = part["metadata"]
-                own = metadata.get("injected") if isinstance(metadata, dict) else None
-                if isinstance(own, dict) and own.get("id") not in ids:
-                    yield own
+    yield from read_marks(stored_marks(messages))
 
 
 def live_records(messages: Sequence[Any], source: str) -> Live:
@@ -54,17 +30,28 @@ def live_records(messages: Sequence[Any], source: str) -> Live:
     A message that compaction dropped took its marks along, so its records are absent. Nothing but the
     conversation is asked: side state may have been restored from another moment.
     """
-    records: dict[str, str] = {}
+    marks = read_marks([raw for raw in stored_marks(messages) if raw.get("source") == source])
     sections: dict[str, str] = {}
-    digests: set[str] = set()
-    for raw in _raw_marks(messages):
-        mark = read_mark(raw) if raw.get("source") == source else None
-        if mark is None:
-            continue
-        for gone in mark.withdrawn:
-            records.pop(gone, None)
-        records.update(mark.versions_by_id())
+    for mark in marks:
         if mark.sections:
             sections.update(mark.sections)
-        digests.add(mark.quarantined_digest or mark.digest)
-    return Live(records, sections, frozenset(digests))
+    digests = frozenset([mark.quarantined_digest or mark.digest for mark in marks])
+    return Live(_records(marks), sections, digests)
+
+
+def _records(marks: list[Mark]) -> dict[str, str]:
+    """Record id → version digest after the last of the marks."""
+    records: dict[str, str] = {}
+    ids: list[str] = []  # what blocks hold is gathered until one takes records back, and entered at once
+    versions: list[str] = []
+    for mark in marks:
+        if mark.withdrawn:
+            records.update(zip(ids, versions, strict=True))
+            ids.clear()
+            versions.clear()
+            for gone in mark.withdrawn:
+                records.pop(gone, None)
+        ids += mark.record_ids
+        versions += mark.each_version()
+    records.update(zip(ids, versions, strict=True))
+    return records

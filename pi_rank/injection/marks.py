@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from datetime import datetime, timezone
-from itertools import zip_longest
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -50,9 +49,14 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     quarantined: str = ""
     quarantined_digest: str = ""
 
+    def each_version(self) -> tuple[str, ...]:
+        """One version digest for each of `record_ids`, "" where a mark of another version lacks one."""
+        missing = len(self.record_ids) - len(self.versions)
+        return self.versions if not missing else (self.versions + ("",) * missing)[: len(self.record_ids)]
+
     def versions_by_id(self) -> Iterator[tuple[str, str]]:
-        """Record ids with their version digests, "" where a mark of another version lacks one."""
-        return zip_longest(self.record_ids, self.versions[: len(self.record_ids)], fillvalue="")
+        """Record ids with their version digests."""
+        return zip(self.record_ids, self.each_version(), strict=True)
 
 
 def text_digest(text: str) -> str:
@@ -91,6 +95,14 @@ def read_mark(raw: Any) -> Mark | None:  # noqa: ANN401 - whatever stands in a s
         return msgspec.convert(raw, Mark)
     except msgspec.ValidationError:
         return _read_essentials(raw)
+
+
+def read_marks(raws: list[dict[str, Any]]) -> list[Mark]:
+    """The marks that a list of dicts holds, in its order; what is none is left out."""
+    try:
+        return msgspec.convert(raws, list[Mark])
+    except msgspec.ValidationError:
+        return [mark for mark in map(read_mark, raws) if mark is not None]
 
 
 def _read_essentials(raw: dict[str, Any]) -> Mark | None:

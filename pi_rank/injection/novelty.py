@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 
@@ -15,6 +14,7 @@ from pi_rank.records import MemoryRecord
 from pi_rank.results import RetrievalContext
 
 TITLE = "# Persistent Intelligence Context"
+HARD_RULES = "## Hard Rules"
 WITHDRAWN_HEADING = "## Withdrawn Memory"
 StatusLookup = Callable[[Collection[str]], Mapping[str, str]]
 _NOT_SHOWN = "…"
@@ -86,19 +86,13 @@ def novel_part(context: RetrievalContext, live: Live, status_of: StatusLookup | 
 
 def parse_block(context: RetrievalContext) -> Iterator[Section]:
     """The sections of a block, each line with the record it shows. A record is always one line."""
-    heading, lines = "", list[str]()
-    for line in [*context.markdown.split("\n"), "## "]:
-        if line.startswith("## "):
-            if heading:
-                yield _section(heading, lines, context)
-            heading, lines = line, []
-        else:
-            lines.append(line)
+    for section in f"\n{context.markdown}".split("\n## ")[1:]:
+        heading, _, body = section.partition("\n")
+        yield _section("## " + heading, body.strip("\n").split("\n"), context)
 
 
 def _section(heading: str, lines: list[str], context: RetrievalContext) -> Section:
-    lines = "\n".join(lines).strip("\n").split("\n")
-    if heading == "## Hard Rules":
+    if heading == HARD_RULES:
         return Section(heading, tuple(_hard_rules(lines, list(context.hard_rules))))
     if heading == "## Selected Memory":
         shown = [hit.record for hit in context.selected]
@@ -121,16 +115,22 @@ def _by_name(
 
 
 def _hard_rules(lines: list[str], rules: list[MemoryRecord]) -> Iterator[Line]:
-    """Hard-rule lines name no id; in a stored block they do, so that a later block can take one back."""
+    """Lines that name no id: the record is the one whose statement ends the line."""
     left = list(rules)
     for line in lines:
         if not left or "[conf " not in line:
             yield Line(line)
             continue
-        record = next((item for item in left if line.endswith(neutralise(item.statement))), left[0])
+        record = _stated(line, left)
         left.remove(record)
-        named = re.sub(r"\[conf ", f"[{neutralise_name(record.id)}, conf ", line, count=1)
-        yield Line(named, record.id, record_version(record, "memory"))
+        yield Line(line, record.id, record_version(record, "memory"))
+
+
+def _stated(line: str, rules: list[MemoryRecord]) -> MemoryRecord:
+    for rule in rules:
+        if line.endswith(neutralise(rule.statement)):
+            return rule
+    return rules[0]  # cut to fit: rules are listed in the order in which they are shown
 
 
 def record_version(record: MemoryRecord, kind: str) -> str:
@@ -163,8 +163,13 @@ def _new_lines(section: Section, live: Live) -> list[str]:
             note = (
                 f" (replaces the earlier text of {line.record_id})" if line.record_id in live.records else ""
             )
-            kept.append(line.text + note)
+            kept.append((_named(line) if section.heading == HARD_RULES else line.text) + note)
     return kept
+
+
+def _named(line: Line) -> str:
+    """A hard rule with its id, which the turn's block leaves out: a later block may have to take it back."""
+    return line.text.replace("[conf ", f"[{neutralise_name(line.record_id)}, conf ", 1)
 
 
 def _new_text(section: Section, live: Live, digests: dict[str, str]) -> list[str]:

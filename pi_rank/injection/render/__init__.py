@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pi_rank.injection.dialects import Dialect
+from pi_rank.injection.dialects import Dialect, detect
 from pi_rank.injection.messages import view
 from pi_rank.injection.render import anthropic, bedrock, openai_chat, openai_responses
 from pi_rank.injection.render.rules import Provider, RenderRules, pin_rules, switch_model
@@ -25,11 +25,11 @@ def render(
     :param dialect: the shape in which the history is stored; found by looking at it when not given.
     :param used_breakpoints: Anthropic's cache breakpoints already spent on tools and system.
     """
-    views = view(messages, dialect)
+    found = dialect or detect(messages)
     if rules.provider == "anthropic":
-        return anthropic.render(views, rules, used_breakpoints)
+        return anthropic.render(messages, found, rules, used_breakpoints)
     if rules.provider == "bedrock":
-        return bedrock.render(views, rules)
+        return bedrock.render(messages, found, rules)
     if rules.provider == "openai_chat":
-        return openai_chat.render(views, rules)
-    return openai_responses.render(views, rules)
+        return openai_chat.render(view(messages, found), rules)
+    return openai_responses.render(view(messages, found), rules)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
-from pi_rank.injection.messages import Block, Message
+from pi_rank._core.history import parts_with
+from pi_rank.injection.dialects import Dialect
+from pi_rank.injection.messages import Block
 from pi_rank.injection.render.portable import image, skip, thinking, tool_result, tool_use, without_own_keys
 from pi_rank.injection.render.rules import RenderRules
 from pi_rank.injection.render.turns import Turn, turns
@@ -14,31 +17,35 @@ MAX_BREAKPOINTS = 4
 CACHE_CONTROL = {"type": "ephemeral"}
 
 
-def render(messages: Sequence[Message], rules: RenderRules, used_breakpoints: int) -> list[dict[str, Any]]:
+def render(
+    messages: Sequence[Any], dialect: Dialect, rules: RenderRules, used_breakpoints: int
+) -> list[dict[str, Any]]:
     """The `messages` of a request: tool results first, operator text as `system`, breakpoints set.
 
     :param used_breakpoints: cache_control already spent on tools and system; a request may have four in all.
     """
     rendered: list[dict[str, Any]] = []
-    ends: list[tuple[int, int]] = []  # (message, block) that a breakpoint of a user turn goes on
-    for turn in turns(messages, "system" if rules.system_messages else None, "anthropic"):
-        if turn.ready is not None:
-            content, stored = turn.ready, len(turn.ready)
-        else:
-            content, stored = _content(turn.blocks, turn)
+    per_call: dict[int, int] = {}  # message → how many parts at its end are for this call only
+    for turn in turns(messages, dialect, "anthropic", "system" if rules.system_messages else None):
+        if isinstance(turn, dict):
+            rendered.append(turn)
+            continue
+        content, passing = _content(turn.blocks, turn)
         if not content:
             continue
+        if passing:
+            per_call[len(rendered)] = passing
         rendered.append({"role": turn.role, "content": content})
-        if turn.role == "user" and stored:
-            ends.append((len(rendered) - 1, stored - 1))
         if turn.operator:
             rendered.append({"role": "system", "content": [_text(block) for block in turn.operator]})
-    _set_breakpoints(rendered, ends[-rules.breakpoints :] if rules.breakpoints else [], used_breakpoints)
+    if rules.breakpoints:
+        ends = islice(_ends(rendered, per_call), rules.breakpoints)
+        _set_breakpoints(ends, used_breakpoints + parts_with(rendered, "cache_control"))
     return rendered
 
 
 def _content(blocks: Sequence[Block], turn: Turn) -> tuple[list[dict[str, Any]], int]:
-    """The parts of a message, tool results first, and how many of them are not for this call only."""
+    """The parts of a message, tool results first, and how many of them are for this call only."""
     first = [b for b in blocks if b.kind == "tool_result"] if turn.role == "user" else []
     ordered = [*first, *(b for b in blocks if b.kind != "tool_result")] if first else blocks
     content: list[dict[str, Any]] = []
@@ -48,7 +55,7 @@ def _content(blocks: Sequence[Block], turn: Turn) -> tuple[list[dict[str, Any]],
         if part is not None:
             content.append(part)
             per_call += block.mark is not None and block.mark.per_call
-    return content, len(content) - per_call
+    return content, per_call
 
 
 def _part(block: Block, turn: Turn) -> dict[str, Any] | None:
@@ -88,11 +95,23 @@ def _foreign(block: Block, turn: Turn) -> dict[str, Any] | None:
     }
 
 
-def _set_breakpoints(rendered: list[dict[str, Any]], ends: list[tuple[int, int]], used: int) -> None:
-    """A breakpoint at the end of the newest user turns, never on a trailing system message, four at most."""
-    used += sum("cache_control" in part for message in rendered for part in message["content"])
-    for index, end in reversed(ends):
-        part = rendered[index]["content"][end]
-        if used < MAX_BREAKPOINTS and "cache_control" not in part:
-            rendered[index]["content"][end] = {**part, "cache_control": CACHE_CONTROL}
+def _ends(
+    rendered: list[dict[str, Any]], per_call: dict[int, int]
+) -> Iterator[tuple[list[dict[str, Any]], int]]:
+    """The user turns, newest first: their parts, and the index of the last one that stays in the history.
+
+    A trailing system message has no place among them: a breakpoint on it may never match.
+    """
+    for index in range(len(rendered) - 1, -1, -1):
+        content = rendered[index]["content"]
+        stored = len(content) - per_call.get(index, 0)
+        if stored and rendered[index]["role"] == "user":
+            yield content, stored - 1
+
+
+def _set_breakpoints(ends: Iterable[tuple[list[dict[str, Any]], int]], used: int) -> None:
+    """A breakpoint at each end that has none yet, until a request's four are spent."""
+    for content, end in ends:
+        if used < MAX_BREAKPOINTS and "cache_control" not in content[end]:
+            content[end] = {**content[end], "cache_control": CACHE_CONTROL}
             used += 1

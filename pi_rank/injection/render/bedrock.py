@@ -6,8 +6,8 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-from pi_rank.injection.dialects import STRANDS_KEYS
-from pi_rank.injection.messages import Block, Message
+from pi_rank.injection.dialects import STRANDS_KEYS, Dialect
+from pi_rank.injection.messages import Block
 from pi_rank.injection.render.portable import image, reasoning_content, skip, tool_result, tool_use
 from pi_rank.injection.render.rules import RenderRules
 from pi_rank.injection.render.turns import Turn, turns
@@ -16,27 +16,27 @@ CACHE_POINT = {"cachePoint": {"type": "default"}}
 TOOL_RESULTS_SEEN = "Tool results received."
 
 
-def render(messages: Sequence[Message], rules: RenderRules) -> list[dict[str, Any]]:
+def render(messages: Sequence[Any], dialect: Dialect, rules: RenderRules) -> list[dict[str, Any]]:
     """The `messages` of a request: one-key blocks, strict models' turns split, cache points set."""
     rendered: list[dict[str, Any]] = []
-    stored: list[int] = []  # per message: blocks that are not for this call only
-    for turn in turns(messages, None, "strands"):
-        if turn.ready is not None:
-            rendered.append({"role": turn.role, "content": turn.ready})
-            stored.append(len(turn.ready))
+    per_call: dict[int, int] = {}  # message → how many parts at its end are for this call only
+    for turn in turns(messages, dialect, "strands", None):
+        if isinstance(turn, dict):
+            rendered.append(turn)
             continue
         content: list[dict[str, Any]] = []
-        per_call = 0
+        passing = 0
         for block in turn.blocks:
             part = _part(block, turn)
             if part is not None:
                 content.append(part)
-                per_call += block.mark is not None and block.mark.per_call
+                passing += block.mark is not None and block.mark.per_call
+        if passing:
+            per_call[len(rendered)] = passing
         if content:
             rendered.append({"role": turn.role, "content": content})
-            stored.append(len(content) - per_call)
     if rules.cache == "cache_points":
-        _set_cache_points(rendered, stored, rules.breakpoints)
+        _set_cache_points(rendered, per_call, rules.breakpoints)
     return split_tool_results(rendered) if rules.tool_result_text == "split" else rendered
 
 
@@ -67,12 +67,13 @@ def _foreign_image(block: Block, turn: Turn) -> dict[str, Any] | None:
     return {"image": {"format": picture.media_type.removeprefix("image/"), "source": source}}
 
 
-def _set_cache_points(rendered: list[dict[str, Any]], stored: list[int], count: int) -> None:
+def _set_cache_points(rendered: list[dict[str, Any]], per_call: dict[int, int], count: int) -> None:
     newest = [index for index, message in enumerate(rendered) if message["role"] == "user"][::-1][:count]
     for index in newest:
         content = rendered[index]["content"]
-        if not any("cachePoint" in part for part in content) and stored[index]:
-            content.insert(stored[index], dict(CACHE_POINT))
+        stored = len(content) - per_call.get(index, 0)
+        if stored and not any("cachePoint" in part for part in content):
+            content.insert(stored, dict(CACHE_POINT))
 
 
 def split_tool_results(rendered: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pi_rank.injection.messages import Block, Message
+from pi_rank.injection.render.plain import plain_parts
 from pi_rank.injection.render.portable import without_own_keys
 from pi_rank.injection.render.rules import RenderRules
-from pi_rank.injection.render.turns import plain_parts, split_operator
+from pi_rank.injection.render.turns import split_operator
 
 
 def split_developer(message: Message, rules: RenderRules) -> tuple[list[Block], list[Block]]:
     """A message's blocks, and those that go into developer messages after it, if the model takes such."""
-    return split_operator(message, "developer" if rules.developer_messages else None)
+    return split_operator(message.blocks, "developer" if rules.developer_messages else None)
 
 
 def own_user_message(
