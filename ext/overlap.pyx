@@ -76,11 +76,14 @@ cdef class OverlapIndex:
     ) noexcept nogil:
         """A hit for each eligible row whose share of the smaller set is more than `least`."""
         cdef Hit hit
+        cdef double smaller, enough = least * (1.0 - 1e-9)  # so near to `least` that the quotient has to decide
         cdef size_t i
         for i in range(counts.size()):
-            if counts[i] and eligible[self.rows[i]]:
+            smaller = <double>min(n_terms, self.content[i])
+            # Few rows come this far, and only they are looked up in the arrays of all rows.
+            if counts[i] and counts[i] >= enough * smaller and eligible[self.rows[i]]:
                 hit.row = self.rows[i]
-                hit.score = <double>counts[i] / <double>min(n_terms, self.content[i])
+                hit.score = counts[i] / smaller
                 hit.tie = tie_rank[hit.row]
                 if hit.score > least:
                     hits.push_back(hit)
