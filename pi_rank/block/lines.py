@@ -49,8 +49,14 @@ def hard_rule_line(record: MemoryRecord) -> Line:
 
     :raises KeyError: if the record's rule type is none of the hard ones.
     """
-    label = _HARD_RULE_LABELS[record.rule_type or ""]
-    return Line(f"{label}: [conf {format_confidence(record.confidence)}] ", neutralise(record.statement))
+    return _hard_rule_line(record.rule_type or "", record.confidence, record.statement)
+
+
+@lru_cache(maxsize=1_024)
+def _hard_rule_line(rule_type: str, confidence: float, statement: str) -> Line:
+    # The same few in every turn, and twice in each: to see how many fit, and to write them.
+    label = f"{_HARD_RULE_LABELS[rule_type]}: [conf {format_confidence(confidence)}] "
+    return Line(label, neutralise(statement))
 
 
 def contested_line(record: MemoryRecord) -> Line:
