@@ -7,7 +7,18 @@ from typing import Any
 
 Result = Mapping[str, Any]
 
-LIBRARIES = ("pi_rank", "bm25s", "tantivy", "fts5", "pyahocorasick", "ranx", "numpy", "hnswlib", "reference")
+LIBRARIES = (
+    "pi_rank",
+    "pi_rank hnsw",
+    "bm25s",
+    "tantivy",
+    "fts5",
+    "pyahocorasick",
+    "ranx",
+    "numpy",
+    "hnswlib",
+    "reference",
+)
 
 
 # How a case is named in a table's first column, by the key of its value.
@@ -69,6 +80,16 @@ def peers_table(results: Sequence[Result], question: str, keys: Sequence[str]) -
         name = ", ".join(CASES[key].format(value) for key, value in zip(keys, case, strict=True))
         rows.append([name or "two lists of 100"] + [microseconds(m["p50"]) if m else "" for m in medians])
     return table(["", *libraries], rows)
+
+
+def recall_table(results: Sequence[Result]) -> str:
+    """Recall@100 of the approximate searches: a row per number of records."""
+    found = [result for result in of(results, "vectors") if "recall" in result]
+    libraries = sorted({result["library"] for result in found})
+    cells = {(result["size"], result["library"]): result["recall"] for result in found}
+    sizes = sorted({size for size, _ in cells})
+    rows = [[f"{size:,}", *(f"{cells[size, library]:.4f}" for library in libraries)] for size in sizes]
+    return table(["recall@100", *libraries], rows)
 
 
 def batch_table(results: Sequence[Result]) -> str:

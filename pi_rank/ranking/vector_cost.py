@@ -1,16 +1,18 @@
 """What an exact scan and a search of the HNSW graph cost, relative to each other.
 
-Constants are nanoseconds on one machine (x86-64 with AVX-512; 384 dimensions; clustered vectors with the
-spectrum of sentence embeddings; best of five, process CPU time). Only their ratios matter.
-Measured and, in brackets, predicted microseconds per search:
+Constants are nanoseconds on one machine (x86-64 with AVX-512; 384 dimensions; vectors with the spectrum of
+sentence embeddings; best of 25, processor time). Only their ratios matter. Measured and, in brackets,
+predicted microseconds per search:
 
     vectors   eligible    k    scan           graph
-    1,000     all        10    20 (22)        70 (81)
-    10,000    all        10    105 (120)      147 (137)
-    10,000    a tenth    10    28 (34)        194 (258)
-    100,000   all        10    1059 (1094)    264 (256)
-    100,000   all       100    1302 (1126)    528 (497)
-    100,000   a tenth    10    272 (240)      459 (497)
+    1,000     all        10    14 (22)        48 (65)
+    10,000    all        10    96 (101)       76 (83)
+    10,000    all       100    144 (146)      146 (150)
+    10,000    a tenth    10    20 (32)        127 (150)
+    100,000   all        10    1007 (892)     116 (116)
+    100,000   all       100    1179 (937)     282 (216)
+    100,000   half      100    969 (937)      441 (416)
+    100,000   a tenth    10    241 (201)      209 (216)
 """
 
 from __future__ import annotations
@@ -22,11 +24,11 @@ OVER_FETCH = 2.0  # nodes asked for per row wanted: recall@100 of 100,000 is 0.9
 
 CALL = 8_000.0  # arguments checked, arrays made
 SKIPPED_ROW = 0.15  # eight flags are looked at together
-ROW = 3.0
-COMPONENT = 0.02  # of one row's codes
+ROW = 2.5
+COMPONENT = 0.016  # of one row's codes
 GAPS = 2.0  # rows picked here and there cost this much more than rows in a line: nothing is fetched ahead
-WANTED = 350.0  # per row of the result: bounds kept, vectors scored, hits sorted
-HOP = 0.125  # per component of a candidate that the graph keeps, times the cube root of its size
+WANTED = 500.0  # per row of the result: bounds kept, vectors scored, hits sorted
+HOP = 0.11  # per component of a candidate that the graph keeps, times the fourth root of its size
 PASS_QUERIES = 8  # queries that make a pass worth the name: the codes come from the cache, gaps cost nothing
 PASS_SHARE = 0.75  # what a row costs then
 
@@ -45,6 +47,6 @@ def exact_cost(rows: int, eligible: int, dimension: int, k: int, queries: int = 
 
 def graph_cost(fetch: int, nodes: int, newer: int, dimension: int) -> float:
     """Cost of asking a graph of `nodes` for `fetch` of them, and of scanning `newer` rows that it lacks."""
-    hop = dimension * HOP * math.pow(nodes, 1 / 3)
+    hop = dimension * HOP * math.pow(nodes, 1 / 4)
     found = fetch * (hop + WANTED / OVER_FETCH)
     return 2 * CALL + found + newer * (ROW + dimension * COMPONENT)
