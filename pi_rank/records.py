@@ -10,6 +10,11 @@ import msgspec
 
 from pi_rank.errors import RecordError
 
+# Raise this whenever a line of a memory file may now be decoded, checked or encoded in another way
+# than before, or get another layer or scope from its file: a sync of a store that was made by other rules decodes each
+# line again, one by the same rules only lines that have come since.
+DECODING_VERSION = 1
+
 Layer = Literal["L1", "L2", "L3"]
 Status = Literal["active", "contested", "deprecated", "superseded", "promoted", "deleted"]
 Stability = Literal["low", "semi-stable", "stable"]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -19,7 +18,7 @@ from pi_rank.ranking.analysis import unpack_terms
 from pi_rank.records import decode_record, text_hash
 from pi_rank.results import Skipped
 from pi_rank.store import MemoryStore, StoreVersion, default_store_path
-from tests.memory_files import L1, L2, TOMBSTONES, CountingAnalyzer, line, write
+from tests.memory_files import L1, L2, TOMBSTONES, CountingAnalyzer, line, settle, write
 
 
 @pytest.fixture
@@ -44,11 +43,6 @@ def counts(report):
 
 def stored(store):
     return {row.id: row for row in store.rows().added}
-
-
-def settle(path):
-    """Make a file's last change old enough for its size and time to be trusted."""
-    os.utime(path, (time.time() - 60, time.time() - 60))
 
 
 def unit(*rows):
@@ -168,7 +162,7 @@ def test_an_unchanged_root_is_not_read_and_the_last_report_still_stands(store, r
     again = store.sync_root(memory, CountingAnalyzer())
     assert counts(again) == (0, 0, 0, 1, 1)
     assert again.skipped == first.skipped
-    monkeypatch.setattr(MemoryRoot, "read", None)  # nothing needs reading any more
+    monkeypatch.setattr(MemoryRoot, "read_files", None)  # nothing needs reading any more
     monkeypatch.setattr("pi_rank.files.read_version", None)
     assert store.sync_root(memory, CountingAnalyzer()) == again
     monkeypatch.undo()

@@ -1,0 +1,70 @@
+"""What the store keeps of the pieces of the memory files, so that the next sync need not decode them."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections import defaultdict
+from itertools import chain
+
+import msgspec
+
+from pi_rank.pieces import PieceContent
+from pi_rank.records import DECODING_VERSION
+from pi_rank.root_contents import KnownContents, Pieces, RootContents
+
+# What else decides how a line is decoded, and what is said of one that cannot be used.
+_DECODING = f"{DECODING_VERSION} {msgspec.__version__}"
+_decode = msgspec.json.Decoder(PieceContent).decode
+_encode = msgspec.json.Encoder().encode
+_Rows = list[tuple[str, bytes, bytes]]
+
+
+def read_known(connection: sqlite3.Connection) -> KnownContents | None:
+    """What the last sync found; None where it must not be relied on, and everything be decoded and compared.
+
+    That is where a file could not be read, where the pieces are not what was written or were decoded by
+    other rules, and where the records are not those of the pieces.
+    """
+    rows = connection.execute("SELECT file, digest, content FROM pieces ORDER BY file, digest").fetchall()
+    written, records = connection.execute(
+        "SELECT pieces_check, (SELECT count(*) FROM records) FROM state"
+    ).fetchone()
+    if written != _check(rows):
+        return None
+    pieces: dict[str, dict[bytes, PieceContent]] = defaultdict(dict)
+    for file, digest, content in rows:
+        pieces[file][digest] = _decode(content)
+    contents = chain.from_iterable(of_file.values() for of_file in pieces.values())
+    ids = set(chain.from_iterable(content.ids for content in contents)) - {None}
+    if len(ids) != records:
+        return None
+    tombstones = frozenset(id_ for (id_,) in connection.execute("SELECT id FROM tombstones"))
+    return KnownContents(pieces, tombstones)
+
+
+def write_known(connection: sqlite3.Connection, contents: RootContents) -> None:
+    """Keep what a sync found for the next one: nothing, where a file could not be read."""
+    rows = [] if contents.unreadable else _rows(contents.pieces)
+    if contents.touched is None:
+        connection.execute("DELETE FROM pieces")
+    stored = set(connection.execute("SELECT file, digest FROM pieces"))
+    gone = stored.difference(row[:2] for row in rows)
+    connection.executemany("DELETE FROM pieces WHERE file = ? AND digest = ?", gone)
+    new = (row for row in rows if row[:2] not in stored)
+    connection.executemany("INSERT INTO pieces VALUES (?, ?, ?)", new)
+    check = b"" if contents.unreadable else _check(rows)
+    connection.execute("UPDATE state SET pieces_check = ?", (check,))
+
+
+def _rows(pieces: Pieces) -> _Rows:
+    return sorted(
+        (file, digest, _encode(content))
+        for file, of_file in pieces.items()
+        for digest, content in of_file.items()
+    )
+
+
+def _check(rows: _Rows) -> bytes:
+    """SHA-256 over the rows, which are in order, and the rules by which they were decoded."""
+    return hashlib.sha256(msgspec.msgpack.encode((_DECODING, rows))).digest()
