@@ -48,7 +48,7 @@ def cut(data: bytes) -> list[Piece]:
     if not data:
         return []
     lines = data.split(b"\n")
-    ends = [number for number, line in enumerate(lines, 1) if not crc32(line) % LINES_PER_PIECE]
+    ends = [number for number, checksum in enumerate(map(crc32, lines), 1) if not checksum % LINES_PER_PIECE]
     if not ends or ends[-1] != len(lines):
         ends.append(len(lines))
     return [_piece(lines[start:end]) for start, end in pairwise([0, *ends])]

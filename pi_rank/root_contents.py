@@ -88,8 +88,8 @@ class RootContents(msgspec.Struct):
 def decode_files(files: RootFiles, known: KnownContents | None = None) -> RootContents:
     """What the files say. A line that is not usable is skipped and reported.
 
-    :param known: of an earlier reading in which each file could be read. What it says is believed: a piece
-        that was in a file then is not decoded, unless one of its records is touched.
+    :param known: of an earlier reading, in which each file could be read. What it says is believed: a piece
+        that was in the same file then is not decoded, but for the records of it that are touched.
     """
     lines = _Lines(files.records, {} if known is None else known.pieces)
     skipped = lines.skipped()

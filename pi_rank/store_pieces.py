@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections import defaultdict
-from itertools import chain
 
 import msgspec
 
@@ -24,28 +23,20 @@ def read_known(connection: sqlite3.Connection) -> KnownContents | None:
     """What the last sync found; None where it must not be relied on, and everything be decoded and compared.
 
     That is where a file could not be read, where the pieces are not what was written or were decoded by
-    other rules, and where the records are not those of the pieces.
+    other rules, and where records have come or gone since.
     """
     rows = connection.execute("SELECT file, digest, content FROM pieces ORDER BY file, digest").fetchall()
-    written, records = connection.execute(
-        "SELECT pieces_check, (SELECT count(*) FROM records) FROM state"
-    ).fetchone()
-    if written != _check(rows):
+    if connection.execute("SELECT pieces_check FROM state").fetchone()[0] != _check(connection, rows):
         return None
     pieces: dict[str, dict[bytes, PieceContent]] = defaultdict(dict)
     for file, digest, content in rows:
         pieces[file][digest] = _decode(content)
-    contents = chain.from_iterable(of_file.values() for of_file in pieces.values())
-    ids = set(chain.from_iterable(content.ids for content in contents)) - {None}
-    if len(ids) != records:
-        return None
-    tombstones = frozenset(id_ for (id_,) in connection.execute("SELECT id FROM tombstones"))
-    return KnownContents(pieces, tombstones)
+    return KnownContents(pieces, read_tombstones(connection))
 
 
 def write_known(connection: sqlite3.Connection, contents: RootContents) -> None:
-    """Keep what a sync found for the next one: nothing, where a file could not be read."""
-    rows = [] if contents.unreadable else _rows(contents.pieces)
+    """Keep what a sync found for the next one. Call when the records are written."""
+    rows = _rows(contents.pieces)
     if contents.touched is None:
         connection.execute("DELETE FROM pieces")
     stored = set(connection.execute("SELECT file, digest FROM pieces"))
@@ -53,8 +44,14 @@ def write_known(connection: sqlite3.Connection, contents: RootContents) -> None:
     connection.executemany("DELETE FROM pieces WHERE file = ? AND digest = ?", gone)
     new = (row for row in rows if row[:2] not in stored)
     connection.executemany("INSERT INTO pieces VALUES (?, ?, ?)", new)
-    check = b"" if contents.unreadable else _check(rows)
+    # Of a file that cannot be read there are records, and no pieces.
+    check = b"" if contents.unreadable else _check(connection, rows)
     connection.execute("UPDATE state SET pieces_check = ?", (check,))
+
+
+def read_tombstones(connection: sqlite3.Connection) -> frozenset[str]:
+    """The tombstones in force since the last sync."""
+    return frozenset(id_ for (id_,) in connection.execute("SELECT id FROM tombstones"))
 
 
 def _rows(pieces: Pieces) -> _Rows:
@@ -65,6 +62,7 @@ def _rows(pieces: Pieces) -> _Rows:
     )
 
 
-def _check(rows: _Rows) -> bytes:
-    """SHA-256 over the rows, which are in order, and the rules by which they were decoded."""
-    return hashlib.sha256(msgspec.msgpack.encode((_DECODING, rows))).digest()
+def _check(connection: sqlite3.Connection, rows: _Rows) -> bytes:
+    """SHA-256 over the rows, which are in order, the rules that made them, and how many records they gave."""
+    (records,) = connection.execute("SELECT count(*) FROM records").fetchone()
+    return hashlib.sha256(msgspec.msgpack.encode((_DECODING, records, rows))).digest()

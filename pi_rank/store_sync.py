@@ -15,7 +15,7 @@ from pi_rank.files import Fingerprint
 from pi_rank.records import encode_record, tags_text, text_hash
 from pi_rank.results import Skipped, SyncReport
 from pi_rank.root_contents import TOMBSTONES, RootContents, RootFiles, SourcedRecord, decode_files
-from pi_rank.store_pieces import read_known, write_known
+from pi_rank.store_pieces import read_known, read_tombstones, write_known
 
 _KNOWN_ROWS = "SELECT id, rowid, content_hash, file, text_hash FROM records"
 # The vectors' index leads with the model: named one by one, no vector of another text is looked at.
@@ -67,8 +67,7 @@ def apply_files(connection: sqlite3.Connection, files: RootFiles, analyzer: Anal
 
     :raises StoreError: the store is of another memory root.
     """
-    known = None if files.unreadable else read_known(connection)
-    return apply_contents(connection, decode_files(files, known), analyzer)
+    return apply_contents(connection, decode_files(files, read_known(connection)), analyzer)
 
 
 def apply_contents(connection: sqlite3.Connection, contents: RootContents, analyzer: Analyzer) -> SyncReport:
@@ -144,7 +143,7 @@ def _check_root(connection: sqlite3.Connection, contents: RootContents) -> int:
 
 def _update_tombstones(connection: sqlite3.Connection, contents: RootContents) -> frozenset[str]:
     """The tombstones in force: where the file cannot be read, also those of the last sync."""
-    known = frozenset(row[0] for row in connection.execute("SELECT id FROM tombstones"))
+    known = read_tombstones(connection)
     now = contents.tombstones | known if TOMBSTONES in contents.unreadable else contents.tombstones
     connection.executemany("DELETE FROM tombstones WHERE id = ?", ((id_,) for id_ in known - now))
     connection.executemany("INSERT INTO tombstones VALUES (?)", ((id_,) for id_ in now - known))
@@ -237,4 +236,5 @@ def _write_report(connection: sqlite3.Connection, contents: RootContents) -> Non
             msgspec.json.encode(contents.warnings).decode(),
         ),
     )
-    write_fingerprints(connection, contents.fingerprints)
+    # What there was to warn of may be over without a change of the files that could be read.
+    write_fingerprints(connection, {} if contents.warnings else contents.fingerprints)
