@@ -7,13 +7,13 @@ thousand costs little more than reading the file.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
-from zlib import crc32
 
 import msgspec
 
+from pi_rank._core.pieces import piece_ends
 from pi_rank.errors import RecordError
 from pi_rank.records import Layer, MemoryRecord, decode_record
 
@@ -22,10 +22,14 @@ LINES_PER_PIECE = 64  # on average
 
 
 class Piece(NamedTuple):
-    """Lines that follow one another, without their ends, and SHA-256 over them."""
+    """Lines that follow one another in a file, and SHA-256 over them."""
 
     digest: bytes
-    lines: list[bytes]
+    text: memoryview
+
+    def lines(self) -> list[bytes]:
+        """The lines without their ends."""
+        return bytes(self.text).removesuffix(b"\n").split(b"\n")
 
 
 class PieceContent(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -39,23 +43,20 @@ class PieceContent(msgspec.Struct, frozen=True, array_like=True, gc=False):
     skipped: list[tuple[int, str]]
 
 
-def cut(data: bytes) -> list[Piece]:
+def cut(data: bytes) -> Iterator[Piece]:
     """A file's pieces in order.
 
-    A piece ends with a line that its own checksum chooses. So it does not depend on what comes before, and a
-    line that comes or goes changes one piece, or two.
+    A line that ends a piece does so by what is in it alone. So a line that comes or goes changes a piece or
+    two, and the others stay what they are, wherever in the file that is then.
     """
-    if not data:
-        return []
-    lines = data.split(b"\n")
-    ends = [number for number, checksum in enumerate(map(crc32, lines), 1) if not checksum % LINES_PER_PIECE]
-    if not ends or ends[-1] != len(lines):
-        ends.append(len(lines))
-    return [_piece(lines[start:end]) for start, end in pairwise([0, *ends])]
+    view = memoryview(data)
+    for start, end in pairwise([0, *piece_ends(data, LINES_PER_PIECE)]):
+        text = view[start:end]
+        yield Piece(hashlib.sha256(text).digest(), text)
 
 
 def decode_piece(
-    lines: Sequence[bytes], layer: Layer, project: str | None
+    lines: Iterable[bytes], layer: Layer, project: str | None
 ) -> tuple[PieceContent, list[MemoryRecord | None]]:
     """What a piece of a file of that layer, and project, holds; and the record of each of its lines."""
     records: list[MemoryRecord | None] = []
@@ -70,7 +71,3 @@ def decode_piece(
                 skipped.append((place, str(error)))
         records.append(record)
     return PieceContent([None if record is None else record.id for record in records], skipped), records
-
-
-def _piece(lines: list[bytes]) -> Piece:
-    return Piece(hashlib.sha256(b"\n".join(lines)).digest(), lines)

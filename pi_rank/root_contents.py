@@ -12,7 +12,7 @@ import msgspec
 
 from pi_rank.errors import RecordError
 from pi_rank.files import Fingerprint
-from pi_rank.pieces import PieceContent, cut, decode_piece
+from pi_rank.pieces import Piece, PieceContent, cut, decode_piece
 from pi_rank.records import Layer, MemoryRecord, decode_object, decode_record
 from pi_rank.results import Skipped
 
@@ -115,7 +115,7 @@ class _Part(NamedTuple):
 
     file: RecordFile
     first_line: int
-    lines: list[bytes]
+    piece: Piece
     content: PieceContent
     records: list[MemoryRecord | None] | None
 
@@ -131,7 +131,7 @@ class _Lines:
     def __init__(self, files: Iterable[RecordFile], known: Pieces) -> None:
         self.pieces: dict[str, dict[bytes, PieceContent]] = {file.name: {} for file in files}
         self._parts = [part for file in files for part in self._read(file, known.get(file.name, {}))]
-        self._starts = list(accumulate((len(part.lines) for part in self._parts), initial=0))
+        self._starts = list(accumulate((len(part.content.ids) for part in self._parts), initial=0))
         self._ids = list(chain.from_iterable(part.content.ids for part in self._parts))
         self._latest = dict(zip(self._ids, range(len(self._ids)), strict=True))  # id → its last line
         self._latest.pop(None, None)
@@ -173,13 +173,13 @@ class _Lines:
 
     def _read(self, file: RecordFile, known: Mapping[bytes, PieceContent]) -> Iterator[_Part]:
         line = 1
-        for digest, lines in cut(file.data):
-            content, records = known.get(digest), None
+        for piece in cut(file.data):
+            content, records = known.get(piece.digest), None
             if content is None:
-                content, records = decode_piece(lines, file.layer, file.project)
-            self.pieces[file.name][digest] = content
-            yield _Part(file, line, lines, content, records)
-            line += len(lines)
+                content, records = decode_piece(piece.lines(), file.layer, file.project)
+            self.pieces[file.name][piece.digest] = content
+            yield _Part(file, line, piece, content, records)
+            line += len(content.ids)
 
     def _find_repeated(self) -> Iterator[tuple[str, int, int]]:
         """(id, number of a line, number of the next line) with that id."""
@@ -197,7 +197,7 @@ class _Lines:
         file = part.file
         record = part.records[offset] if part.records is not None else None
         if record is None:
-            record = decode_record(part.lines[offset].strip(), layer=file.layer, project=file.project)
+            record = decode_record(part.piece.lines()[offset].strip(), layer=file.layer, project=file.project)
         return SourcedRecord(record, file.name, part.first_line + offset)
 
     def _place(self, number: int) -> _Place:
