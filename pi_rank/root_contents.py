@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import accumulate, chain
+from itertools import accumulate, chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -141,7 +141,8 @@ class _Lines:
         """Of each id, or of each of these that is there, the last record; in order of lines."""
         latest = self._latest
         numbers = latest.values() if touched is None else (latest[id_] for id_ in touched if id_ in latest)
-        return [self._record(number) for number in sorted(numbers)]
+        parts = groupby(sorted(numbers), self._part_of)
+        return [record for part, of_part in parts for record in self._records(part, of_part)]
 
     def touched(self, known: Pieces) -> frozenset[str]:
         """Ids whose record, or file, may not be the one that it was in the reading that `known` is of.
@@ -192,22 +193,24 @@ class _Lines:
                     yield id_, seen[id_], number
                 seen[id_] = number
 
-    def _record(self, number: int) -> SourcedRecord:
-        part, offset = self._part(number)
+    def _records(self, index: int, numbers: Iterable[int]) -> Iterator[SourcedRecord]:
+        """The records of lines of one part."""
+        part, start = self._parts[index], self._starts[index]
         file = part.file
-        record = part.records[offset] if part.records is not None else None
-        if record is None:
-            record = decode_record(part.piece.lines()[offset].strip(), layer=file.layer, project=file.project)
-        return SourcedRecord(record, file.name, part.first_line + offset)
+        lines = part.piece.lines() if part.records is None else []
+        for offset in (number - start for number in numbers):
+            record = part.records[offset] if part.records is not None else None
+            if record is None:
+                record = decode_record(lines[offset].strip(), layer=file.layer, project=file.project)
+            yield SourcedRecord(record, file.name, part.first_line + offset)
 
     def _place(self, number: int) -> _Place:
-        part, offset = self._part(number)
-        return _Place(part.file.name, part.first_line + offset)
+        index = self._part_of(number)
+        part = self._parts[index]
+        return _Place(part.file.name, part.first_line + number - self._starts[index])
 
-    def _part(self, number: int) -> tuple[_Part, int]:
-        """The part with a line, and how many of its lines come before."""
-        index = bisect(self._starts, number) - 1
-        return self._parts[index], number - self._starts[index]
+    def _part_of(self, number: int) -> int:
+        return bisect(self._starts, number) - 1
 
 
 def _digests(fingerprints: Mapping[str, Fingerprint]) -> dict[str, bytes]:

@@ -161,7 +161,7 @@ class MemoryStore:
         known = self._fingerprints(root)
         if not known or not root.unchanged_since(known):
             files = root.read_files()
-            if not files.hold_the_same(known):
+            if not known or not files.hold_the_same(known):
                 with self._writing() as connection:
                     return apply_files(connection, files, analyzer)
             if files.fingerprints != known:

@@ -170,8 +170,10 @@ class Memory:
             if lines or file in self.block:
                 end = b"" if file in self.unend else b"\n"
                 files[file] = b"\xef\xbb\xbf" * (file in self.mark) + b"\n".join(lines) + end
-        markers = b"".join(b'{"deleted_record_id": "%s"}\n' % id_.encode() for id_ in sorted(self.bury))
-        put(root, {**files, TOMBSTONES: markers + b"broken\n"}, self.block)
+        if self.bury or TOMBSTONES in self.block:
+            markers = [b'{"deleted_record_id": "%s"}\n' % id_.encode() for id_ in sorted(self.bury)]
+            files[TOMBSTONES] = b"".join(markers) + b"broken\n"
+        put(root, files, self.block)
 
 
 @settings(max_examples=60, deadline=None)
@@ -240,6 +242,14 @@ def test_a_file_that_could_not_be_read_is_gone_and_nothing_else_has_changed(stor
     put(stores.root.path, {L1: files[L1]})
     report = stores.check()
     assert (report.removed, report.warnings) == (1, ())
+
+
+def test_all_files_are_gone(stores):
+    files = {L1: line("mem_1").encode(), L2: line("mem_a").encode()}
+    for version, unreadable in ((files, []), ({}, []), (files, [L2]), ({}, [])):
+        put(stores.root.path, version, unreadable)
+        stores.check()
+        assert len(statements(stores.incremental)) == len(version) - len(unreadable)
 
 
 def test_another_store_object_goes_on_where_the_first_stopped(stores):
