@@ -1,4 +1,4 @@
-"""What does memory cost before the first turn: starting cold, syncing, taking in one change, and bytes?"""
+"""What does memory cost before the first turn: starting cold, syncing, taking in one line, and bytes?"""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +18,6 @@ from pi_rank import MemoryEngine, SessionContext
 from pi_rank.snapshot import refresh_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 REPEATS = 3
@@ -76,33 +76,62 @@ def _first_turn(root: Path, store: Path) -> dict[str, float]:
 
 @pytest.mark.parametrize("size", SIZES)
 def bench_sync(record, size, tmp_path):
-    """A first sync, one with nothing changed, and one changed record: its sync and the snapshot's refresh."""
+    """A first sync, one with nothing changed, one after each edit of a line, and the snapshot's refresh."""
     root = tmp_path / "root"
     shutil.copytree(memory_root(size), root)
     with MemoryEngine.open(root, store=tmp_path / "store.sqlite3", model=HashingEmbedder()) as engine:
         first = _milliseconds(engine.sync)
         engine.search("loads the snapshot", k=1)
         unchanged = min(_milliseconds(engine.sync) for _ in range(REPEATS))
-        changes = [_one_change(engine, root, number) for number in range(CHANGES)]
+        spans = {
+            name: [_one_change(engine, root, edit, number) for number in range(CHANGES)]
+            for name, edit in EDITS.items()
+        }
         record(
             "sync",
             {
                 "first_ms": first,
                 "unchanged_ms": unchanged,
-                "changed_ms": min(sync for sync, _ in changes),
-                "refresh_ms": min(refresh for _, refresh in changes),
+                **{f"{name}_ms": min(sync for sync, _ in spans[name]) for name in EDITS},
+                "refresh_ms": min(refresh for of_edit in spans.values() for _, refresh in of_edit),
             },
         )
         turn = SessionContext(latest_user_message="was the last change taken in")
-        assert engine.build_retrieval_context(turn, today=TODAY).stats["generation"] == 1 + CHANGES
+        generation = engine.build_retrieval_context(turn, today=TODAY).stats["generation"]
+        assert generation == 1 + CHANGES * len(EDITS)
 
 
-def _one_change(engine: MemoryEngine, root: Path, number: int) -> tuple[float, float]:
-    """Milliseconds for (the sync, the snapshot's refresh) after the last record has got another statement."""
+def _change(lines: list[str], number: int) -> None:
+    lines[-1] = _varied(lines[-1], statement=f"the change number {number}")
+
+
+def _add_on_top(lines: list[str], number: int) -> None:
+    lines.insert(0, _varied(lines[0], id=f"mem_new_{number}", statement=f"the new record number {number}"))
+
+
+def _remove(lines: list[str], number: int) -> None:
+    del lines[len(lines) // 2 + number]
+
+
+EDITS: dict[str, Callable[[list[str], int], None]] = {
+    "changed": _change,
+    "added": _add_on_top,
+    "removed": _remove,
+}
+
+
+def _varied(line: str, **fields: str) -> str:
+    return json.dumps(json.loads(line) | fields | {"status": "active"})
+
+
+def _one_change(
+    engine: MemoryEngine, root: Path, edit: Callable[[list[str], int], None], number: int
+) -> tuple[float, float]:
+    """Milliseconds for (the sync, the snapshot's refresh) after an edit of the largest file."""
     path = root / "memory" / "L2.playbooks.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines()
-    changed = json.loads(lines[-1]) | {"statement": f"the change number {number}", "status": "active"}
-    path.write_text("\n".join([*lines[:-1], json.dumps(changed)]) + "\n", encoding="utf-8")
+    edit(lines, number)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     before = current_snapshot(engine)
     sync = _milliseconds(engine.sync)
     refresh = min(

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
     from pi_rank.embedding import Embedder
     from pi_rank.embedding.queries import QueryVector
-    from pi_rank.memory_root import RootContents
     from pi_rank.ranking.hybrid import RankingRule
     from pi_rank.ranking.rerank import Reranker
     from pi_rank.results import Hit, RetrievalContext, SyncReport
     from pi_rank.root_config import RootConfig
+    from pi_rank.root_contents import RootContents
     from pi_rank.snapshot import Snapshot
 
     Vector = npt.NDArray[np.float32]

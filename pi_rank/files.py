@@ -54,18 +54,13 @@ def read_version(path: Path) -> FileVersion:
     return FileVersion(data, fingerprint, stable)
 
 
-def refreshed(path: Path, known: Fingerprint) -> Fingerprint | None:
-    """The file's fingerprint now, or None if its content is not what `known` says or cannot be read."""
+def is_known(path: Path, known: Fingerprint) -> bool:
+    """Whether size and time alone say that the file is still what it was. Where they cannot tell: False."""
     try:
         now = path.stat()
-        if known.settled and (now.st_size, now.st_mtime_ns) == (known.size, known.mtime_ns):
-            return known
-        if now.st_size != known.size:
-            return None
-        current = read_version(path).fingerprint
     except OSError:
-        return None
-    return current if current.digest == known.digest else None
+        return False
+    return known.settled and (now.st_size, now.st_mtime_ns) == (known.size, known.mtime_ns)
 
 
 def without_bom(data: bytes) -> bytes:

@@ -3,54 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import msgspec
-
-from pi_rank.errors import MemoryRootError, RecordError
-from pi_rank.files import Fingerprint, LiveFile, read_version, refreshed, without_bom
+from pi_rank.errors import MemoryRootError
+from pi_rank.files import Fingerprint, LiveFile, is_known, read_version, without_bom
 from pi_rank.notes import Notes, NotesReader
 from pi_rank.project import read_settings
-from pi_rank.records import Layer, MemoryRecord, decode_object, decode_record
-from pi_rank.results import Skipped
+from pi_rank.records import Layer
 from pi_rank.root_config import RootConfig, parse_config
+from pi_rank.root_contents import PROFILES, TOMBSTONES, RecordFile, RootContents, RootFiles, decode_files
 
-TOMBSTONES = "memory/tombstones.jsonl"
-PROFILES = "memory/profiles.jsonl"
 PROJECTS = "memory/projects/"
 _LAYER_FILES: tuple[tuple[str, Layer], ...] = (
     ("memory/L1.identity.jsonl", "L1"),
     ("memory/L2.playbooks.jsonl", "L2"),
 )
-
-
-class SourcedRecord(NamedTuple):
-    """A record and where it was read: file relative to the root, with forward slashes, and 1-based line."""
-
-    record: MemoryRecord
-    file: str
-    line: int
-
-
-class RootContents(msgspec.Struct):
-    """All governed memory of a root, as one reading found it.
-
-    Ids are unique in `records`, which are in file order. `unreadable` names the files (and, ending in `/`,
-    folders) that are there but could not be read: what they hold is unknown, which is not the same as
-    nothing.
-    """
-
-    root: Path
-    records: list[SourcedRecord]
-    tombstones: frozenset[str]
-    skipped: list[Skipped]
-    profiles: list[dict[str, Any]]
-    warnings: list[str]
-    fingerprints: dict[str, Fingerprint]
-    unreadable: frozenset[str]
 
 
 class MemoryRoot:
@@ -66,11 +35,18 @@ class MemoryRoot:
 
         :raises MemoryRootError: the root is missing, is no folder, or cannot be listed.
         """
+        return decode_files(self.read_files())
+
+    def read_files(self) -> RootFiles:
+        """The files' bytes, for `decode_files`.
+
+        :raises MemoryRootError: as `read`.
+        """
         self.require_folder()
         return _RootReader(self.path).read()
 
-    def unchanged_since(self, known: Mapping[str, Fingerprint]) -> dict[str, Fingerprint] | None:
-        """Fresh fingerprints if every governed file is what it was at `known`, else None. Decodes nothing.
+    def unchanged_since(self, known: Mapping[str, Fingerprint]) -> bool:
+        """Whether size and time alone say that every governed file is what it was at `known`.
 
         :raises MemoryRootError: the root is missing, is no folder, or cannot be listed.
         """
@@ -78,16 +54,8 @@ class MemoryRoot:
         try:
             names = [name for name in _governed_files(self.path) if (self.path / name).exists()]
         except OSError:
-            return None
-        if names != sorted(known):
-            return None
-        fresh: dict[str, Fingerprint] = {}
-        for name in names:
-            fingerprint = refreshed(self.path / name, known[name])
-            if fingerprint is None:
-                return None
-            fresh[name] = fingerprint
-        return fresh
+            return False
+        return names == sorted(known) and all(is_known(self.path / name, known[name]) for name in names)
 
     def notes(self, today: date) -> Notes:
         """Scratchpad, daily log and sessions of a day, as they are now."""
@@ -118,73 +86,32 @@ class MemoryRoot:
 
 
 class _RootReader:
-    """One reading of a root: collects records, and everything that went wrong, as it goes."""
+    """One reading of a root: collects files, and everything that went wrong, as it goes."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.records: dict[str, SourcedRecord] = {}
-        self.skipped: list[Skipped] = []
         self.warnings: list[str] = []
         self.fingerprints: dict[str, Fingerprint] = {}
         self.unreadable: set[str] = set()
 
-    def read(self) -> RootContents:
+    def read(self) -> RootFiles:
         if not (self.root / "memory").is_dir():
             self.warnings.append("there is no folder named memory here: is this PI's memory root?")
-        for file, layer in _LAYER_FILES:
-            self._read_records(file, layer, None)
-        for file in self._project_files():
-            self._read_records(file, "L2", Path(file).stem)
-        tombstones = frozenset(self._tombstones())
-        profiles = [profile for _, profile in self._objects(PROFILES)]
-        return RootContents(
+        records = [RecordFile(name, self._data(name), layer, None) for name, layer in _LAYER_FILES]
+        for name in self._project_files():
+            records.append(RecordFile(name, self._data(name), "L2", Path(name).stem))
+        return RootFiles(
             root=self.root,
-            records=list(self.records.values()),
-            tombstones=tombstones,
-            skipped=self.skipped,
-            profiles=profiles,
+            records=records,
+            tombstones=self._data(TOMBSTONES),
+            profiles=self._data(PROFILES),
             warnings=self.warnings,
             fingerprints=self.fingerprints,
             unreadable=frozenset(self.unreadable),
         )
 
-    def _read_records(self, file: str, layer: Layer, project: str | None) -> None:
-        for number, line in self._lines(file):
-            try:
-                record = decode_record(line, layer=layer, project=project)
-            except RecordError as error:
-                self.skipped.append(Skipped(file, number, str(error)))
-                continue
-            earlier = self.records.pop(record.id, None)  # popped, so that the order is that of the last ones
-            self.records[record.id] = SourcedRecord(record, file, number)
-            if earlier is not None:
-                reason = f"duplicate id {record.id!r}: the later record at {file}:{number} is used"
-                self.skipped.append(Skipped(earlier.file, earlier.line, reason))
-
-    def _tombstones(self) -> Iterator[str]:
-        for number, marker in self._objects(TOMBSTONES):
-            deleted = marker.get("deleted_record_id")
-            if isinstance(deleted, str) and deleted:
-                yield deleted
-            else:
-                reason = f"deleted_record_id: expected an id, got {deleted!r:.60}"
-                self.skipped.append(Skipped(TOMBSTONES, number, reason))
-
-    def _objects(self, file: str) -> Iterator[tuple[int, dict[str, Any]]]:
-        for number, line in self._lines(file):
-            try:
-                yield number, decode_object(line)
-            except RecordError as error:
-                self.skipped.append(Skipped(file, number, str(error)))
-
-    def _lines(self, file: str) -> Iterator[tuple[int, bytes]]:
-        """Numbered lines of a file that are not blank; a missing file has none."""
-        for number, line in enumerate(self._data(file).split(b"\n"), 1):
-            stripped = line.strip()
-            if stripped:
-                yield number, stripped
-
     def _data(self, file: str) -> bytes:
+        """The file's bytes; none where it is missing or cannot be read."""
         try:
             version = read_version(self.root / file)
         except (FileNotFoundError, NotADirectoryError):

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from pi_rank.errors import StoreError, StoreVersionError
-from pi_rank.memory_root import RootContents
 from pi_rank.results import SyncReport
+from pi_rank.root_contents import RootContents
 from pi_rank.store import MemoryStore
 from pi_rank.store_model import read_choice
 from pi_rank.store_schema import DamagedStoreError, ForeignFileError

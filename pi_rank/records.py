@@ -10,6 +10,11 @@ import msgspec
 
 from pi_rank.errors import RecordError
 
+# Raise this whenever a line of a memory file may now be decoded, checked or encoded in another way than
+# before, or may get another layer or scope from its file. A sync decodes only what has come since the last
+# one, and everything where that one was by rules of another version.
+DECODING_VERSION = 1
+
 Layer = Literal["L1", "L2", "L3"]
 Status = Literal["active", "contested", "deprecated", "superseded", "promoted", "deleted"]
 Stability = Literal["low", "semi-stable", "stable"]

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pi_rank.errors import StoreError
 from pi_rank.files import Fingerprint
-from pi_rank.memory_root import MemoryRoot, RootContents
+from pi_rank.memory_root import MemoryRoot
 from pi_rank.project import slug
 from pi_rank.results import SyncReport
+from pi_rank.root_contents import RootContents
 from pi_rank.store_model import ModelChoice, hand_over, read_choice, write_choice
 from pi_rank.store_schema import REBUILD, DamagedStoreError, connect, transaction, translated
 from pi_rank.store_sync import (
     Analyzer,
     apply_contents,
+    apply_files,
     forget_records,
     last_report,
     root_name,
@@ -151,18 +153,20 @@ class MemoryStore:
             return apply_contents(connection, contents, analyzer)
 
     def sync_root(self, root: MemoryRoot, analyzer: Analyzer) -> SyncReport:
-        """Sync with a root; where no file has changed since the last sync, nothing is decoded or written.
+        """Sync with a root. Only what has come since the last sync is decoded.
 
         :raises MemoryRootError: the root is missing or cannot be read.
         :raises StoreError: as `sync`.
         """
         known = self._fingerprints(root)
-        fresh = root.unchanged_since(known) if known else None
-        if fresh is None:
-            return self.sync(root.read(), analyzer)
-        if fresh != known:
-            with self._writing() as connection:
-                write_fingerprints(connection, fresh)
+        if not known or not root.unchanged_since(known):
+            files = root.read_files()
+            if not known or not files.hold_the_same(known):
+                with self._writing() as connection:
+                    return apply_files(connection, files, analyzer)
+            if files.fingerprints != known:
+                with self._writing() as connection:
+                    write_fingerprints(connection, files.fingerprints)
         with self._reading() as connection:
             return last_report(connection, self.generation)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from pi_rank.errors import StoreError, StoreVersionError
 
 APPLICATION_ID = 0x50495231  # "PIR1", in the file's header: what `file` and SQLite tools show
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 BUSY_SECONDS = 30.0
 REBUILD = "`pi-rank rebuild` makes a new store from the memory files"
 
@@ -29,6 +29,7 @@ _SCHEMA = (
     # generation: goes up with each sync that changed something. complete_from: `removed` is complete for
     # readers of this generation or a later one. root: the memory root that this is of, empty before the
     # first sync. skipped, warnings: the last sync's report, as JSON. model, answering_model: see store_model.
+    # pieces_check: see store_pieces; empty where nothing is kept.
     """CREATE TABLE state (
         uuid TEXT NOT NULL,
         generation INTEGER NOT NULL,
@@ -37,10 +38,15 @@ _SCHEMA = (
         skipped TEXT NOT NULL,
         warnings TEXT NOT NULL,
         model TEXT NOT NULL,
-        answering_model TEXT NOT NULL
+        answering_model TEXT NOT NULL,
+        pieces_check BLOB NOT NULL
     )""",
     """CREATE TABLE files (
         file TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, digest BLOB, settled INTEGER
+    ) WITHOUT ROWID""",
+    # content: a PieceContent as JSON.
+    """CREATE TABLE pieces (
+        file TEXT NOT NULL, digest BLOB NOT NULL, content BLOB NOT NULL, PRIMARY KEY (file, digest)
     ) WITHOUT ROWID""",
     # AUTOINCREMENT: a row number is never used again, so that a removed row cannot be taken for a new one.
     """CREATE TABLE records (
@@ -48,7 +54,6 @@ _SCHEMA = (
         generation INTEGER NOT NULL,
         id TEXT NOT NULL UNIQUE,
         file TEXT NOT NULL,
-        line INTEGER NOT NULL,
         content_hash BLOB NOT NULL,
         text_hash BLOB NOT NULL,
         tombstoned INTEGER NOT NULL,
@@ -57,7 +62,8 @@ _SCHEMA = (
         terms BLOB NOT NULL
     )""",
     "CREATE INDEX records_by_generation ON records (generation)",
-    "CREATE INDEX records_by_text ON records (text_hash)",
+    # With `active`, so that looking for texts without a vector reads the index alone.
+    "CREATE INDEX records_by_text ON records (text_hash, active)",
     "CREATE TABLE removed (rowid INTEGER PRIMARY KEY, generation INTEGER NOT NULL)",
     "CREATE INDEX removed_by_generation ON removed (generation)",
     "CREATE TABLE tombstones (id TEXT PRIMARY KEY) WITHOUT ROWID",
@@ -205,7 +211,7 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
         for statement in _SCHEMA:
             connection.execute(statement)
         connection.execute(
-            "INSERT INTO state VALUES (?, 0, 0, '', '[]', '[]', 'default', 'default')",
+            "INSERT INTO state VALUES (?, 0, 0, '', '[]', '[]', 'default', 'default', x'')",
             (os.urandom(16).hex(),),
         )
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")

@@ -12,11 +12,21 @@ import msgspec
 
 from pi_rank.errors import StoreError
 from pi_rank.files import Fingerprint
-from pi_rank.memory_root import TOMBSTONES, RootContents, SourcedRecord
 from pi_rank.records import encode_record, tags_text, text_hash
 from pi_rank.results import Skipped, SyncReport
+from pi_rank.root_contents import TOMBSTONES, RootContents, RootFiles, SourcedRecord, decode_files
+from pi_rank.store_pieces import read_known, read_tombstones, write_known
 
-_KNOWN_ROWS = "SELECT id, rowid, content_hash, file, line, text_hash FROM records"
+_KNOWN_ROWS = "SELECT id, rowid, content_hash, file, text_hash FROM records"
+# The vectors' index leads with the model: named one by one, no vector of another text is looked at.
+_DROP_ORPHANS = """
+    WITH RECURSIVE models (name) AS (
+        SELECT min(model_id) FROM vectors
+        UNION ALL
+        SELECT (SELECT min(model_id) FROM vectors WHERE model_id > name) FROM models WHERE name IS NOT NULL
+    )
+    DELETE FROM vectors WHERE text_hash = ?1 AND model_id IN (SELECT name FROM models)
+        AND NOT EXISTS (SELECT 1 FROM records WHERE text_hash = ?1)"""
 ANALYSIS_CHUNK = 2_000  # documents handed to the analyzer at once
 MOST_REMOVED = 50_000  # rows of the removal log; past it, readers that are behind read everything again
 
@@ -40,7 +50,6 @@ class _Known(NamedTuple):
     rowid: int
     content_hash: bytes
     file: str
-    line: int
     text_hash: bytes
 
 
@@ -48,8 +57,17 @@ class _Changes(NamedTuple):
     added: list[_Incoming]
     changed: list[_Incoming]
     gone: list[_Known]  # rows to take out: those of removed records, and the old ones of changed records
-    moved: list[tuple[str, int, int]]  # new file and line, rowid
-    unchanged: int
+    moved: list[tuple[str, int]]  # new file, rowid
+
+
+def apply_files(connection: sqlite3.Connection, files: RootFiles, analyzer: Analyzer) -> SyncReport:
+    """Make the store hold what is in the files, decoding only what the last sync did not see.
+
+    Call inside a write transaction, in which what the last sync left stays what it is.
+
+    :raises StoreError: the store is of another memory root.
+    """
+    return apply_contents(connection, decode_files(files, read_known(connection)), analyzer)
 
 
 def apply_contents(connection: sqlite3.Connection, contents: RootContents, analyzer: Analyzer) -> SyncReport:
@@ -67,13 +85,14 @@ def apply_contents(connection: sqlite3.Connection, contents: RootContents, analy
         connection.execute("UPDATE state SET generation = ?", (generation,))
     else:
         generation -= 1
-    connection.executemany("UPDATE records SET file = ?, line = ? WHERE rowid = ?", changes.moved)
+    connection.executemany("UPDATE records SET file = ? WHERE rowid = ?", changes.moved)
+    write_known(connection, contents)
     _write_report(connection, contents)
     return SyncReport(
         added=len(changes.added),
         changed=len(changes.changed),
         removed=len(changes.gone) - len(changes.changed),
-        unchanged=changes.unchanged,
+        unchanged=_count(connection) - len(changes.added) - len(changes.changed),
         generation=generation,
         skipped=tuple(contents.skipped),
         warnings=tuple(contents.warnings),
@@ -82,7 +101,7 @@ def apply_contents(connection: sqlite3.Connection, contents: RootContents, analy
 
 def forget_records(connection: sqlite3.Connection) -> None:
     """Drop everything but the vectors, so that `apply_contents` starts from nothing; readers then reload."""
-    for table in ("records", "records_fts", "removed", "tombstones", "files"):
+    for table in ("records", "records_fts", "removed", "tombstones", "files", "pieces"):
         connection.execute(f"DELETE FROM {table}")
     connection.execute("UPDATE state SET root = '', generation = generation + 1")
     connection.execute("UPDATE state SET complete_from = generation")
@@ -92,7 +111,7 @@ def last_report(connection: sqlite3.Connection, generation: int) -> SyncReport:
     """What the last sync reported, for a root that has not changed since."""
     skipped, warnings = connection.execute("SELECT skipped, warnings FROM state").fetchone()
     return SyncReport(
-        unchanged=connection.execute("SELECT count(*) FROM records").fetchone()[0],
+        unchanged=_count(connection),
         generation=generation,
         skipped=msgspec.json.decode(skipped, type=tuple[Skipped, ...]),
         warnings=msgspec.json.decode(warnings, type=tuple[str, ...]),
@@ -124,7 +143,7 @@ def _check_root(connection: sqlite3.Connection, contents: RootContents) -> int:
 
 def _update_tombstones(connection: sqlite3.Connection, contents: RootContents) -> frozenset[str]:
     """The tombstones in force: where the file cannot be read, also those of the last sync."""
-    known = frozenset(row[0] for row in connection.execute("SELECT id FROM tombstones"))
+    known = read_tombstones(connection)
     now = contents.tombstones | known if TOMBSTONES in contents.unreadable else contents.tombstones
     connection.executemany("DELETE FROM tombstones WHERE id = ?", ((id_,) for id_ in known - now))
     connection.executemany("INSERT INTO tombstones VALUES (?)", ((id_,) for id_ in now - known))
@@ -132,10 +151,10 @@ def _update_tombstones(connection: sqlite3.Connection, contents: RootContents) -
 
 
 def _compare(connection: sqlite3.Connection, contents: RootContents, tombstones: frozenset[str]) -> _Changes:
-    known = {row[0]: _Known._make(row) for row in connection.execute(_KNOWN_ROWS)}
+    known = _known_rows(connection, contents.touched)
     added, changed, gone, moved = [], [], [], []
     for source in contents.records:
-        record, file, line = source
+        record, file, _ = source
         payload = encode_record(record)
         tombstoned = record.id in tombstones
         content_hash = _content_hash(payload, tombstoned)
@@ -145,12 +164,22 @@ def _compare(connection: sqlite3.Connection, contents: RootContents, tombstones:
         elif old.content_hash != content_hash:
             changed.append(_Incoming(source, payload, tombstoned, content_hash))
             gone.append(old)
-        elif old.line != line or old.file != file:
-            moved.append((file, line, old.rowid))
-    kept = [old for old in known.values() if _is_under(old.file, contents.unreadable)]
+        elif old.file != file:
+            moved.append((file, old.rowid))
     gone.extend(old for old in known.values() if not _is_under(old.file, contents.unreadable))
-    unchanged = len(contents.records) - len(added) - len(changed) + len(kept)
-    return _Changes(added, changed, gone, moved, unchanged)
+    return _Changes(added, changed, gone, moved)
+
+
+def _known_rows(connection: sqlite3.Connection, touched: Iterable[str] | None) -> dict[str, _Known]:
+    """The rows of these ids, by id; None: all rows."""
+    if touched is None:
+        return {row[0]: _Known._make(row) for row in connection.execute(_KNOWN_ROWS)}
+    found = (connection.execute(f"{_KNOWN_ROWS} WHERE id = ?", (id_,)).fetchone() for id_ in touched)
+    return {row[0]: _Known._make(row) for row in found if row}
+
+
+def _count(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT count(*) FROM records").fetchone()[0])
 
 
 def _content_hash(payload: bytes, tombstoned: bool) -> bytes:
@@ -182,24 +211,20 @@ def _insert(
         texts = [(item.source.record.statement, tags_text(item.source.record)) for item in chunk]
         rowids = range(rowid + start, rowid + start + len(chunk))
         rows = map(_row, rowids, chunk, analyzer.document_terms(texts))
-        connection.executemany(f"INSERT INTO records VALUES (?, {generation}{', ?' * 9})", rows)
+        connection.executemany(f"INSERT INTO records VALUES (?, {generation}{', ?' * 8})", rows)
         documents = ((number, *text) for number, text in zip(rowids, texts, strict=True))
         connection.executemany("INSERT INTO records_fts (rowid, statement, tags) VALUES (?, ?, ?)", documents)
 
 
 def _row(rowid: int, item: _Incoming, terms: bytes) -> tuple[object, ...]:
-    record, file, line = item.source
+    record, file, _ = item.source
     active = record.status == "active" and not item.tombstoned
     hashes = item.content_hash, text_hash(record)
-    return rowid, record.id, file, line, *hashes, item.tombstoned, active, item.payload, terms
+    return rowid, record.id, file, *hashes, item.tombstoned, active, item.payload, terms
 
 
 def _drop_orphan_vectors(connection: sqlite3.Connection, text_hashes: Iterable[bytes]) -> None:
-    connection.executemany(
-        """DELETE FROM vectors WHERE text_hash = ?1
-            AND NOT EXISTS (SELECT 1 FROM records WHERE text_hash = ?1)""",
-        ((text_hash_,) for text_hash_ in text_hashes),
-    )
+    connection.executemany(_DROP_ORPHANS, ((text_hash_,) for text_hash_ in text_hashes))
 
 
 def _write_report(connection: sqlite3.Connection, contents: RootContents) -> None:
@@ -211,4 +236,5 @@ def _write_report(connection: sqlite3.Connection, contents: RootContents) -> Non
             msgspec.json.encode(contents.warnings).decode(),
         ),
     )
-    write_fingerprints(connection, contents.fingerprints)
+    # What there was to warn of may be over without a change of the files that could be read.
+    write_fingerprints(connection, {} if contents.warnings else contents.fingerprints)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 
 from pi_rank.ranking.analysis import FtsAnalyzer
@@ -23,6 +25,12 @@ def write(root: Path, file: str, *lines: str | bytes) -> Path:
     path = root / file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join((item if isinstance(item, bytes) else item.encode()) + b"\n" for item in lines))
+    return path
+
+
+def settle(path: Path) -> Path:
+    """Make a file's last change old enough for its size and time to be trusted."""
+    os.utime(path, (time.time() - 60, time.time() - 60))
     return path
 
 

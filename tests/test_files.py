@@ -7,7 +7,7 @@ import time
 import pytest
 
 from pi_rank import files
-from pi_rank.files import LiveFile, read_version, refreshed, without_bom
+from pi_rank.files import LiveFile, is_known, read_version, without_bom
 
 OLD = time.time() - 3600
 
@@ -18,36 +18,25 @@ def age(path, seconds=OLD):
 
 
 def test_a_quiet_file_is_known_by_size_and_time(tmp_path):
-    path = age(tmp_path / "a") if (tmp_path / "a").write_bytes(b"one") else None
-    version = read_version(path)
+    path = tmp_path / "a"
+    path.write_bytes(b"one")
+    version = read_version(age(path))
     assert (version.data, version.stable, version.fingerprint.settled) == (b"one", True, True)
-    assert refreshed(path, version.fingerprint) is version.fingerprint
+    assert is_known(path, version.fingerprint)
+    age(path, OLD + 60)
+    assert not is_known(path, version.fingerprint)
+    path.write_bytes(b"longer")
+    assert not is_known(age(path), version.fingerprint)
+    path.unlink()
+    assert not is_known(path, version.fingerprint)
 
 
-def test_a_file_just_written_is_known_by_its_content(tmp_path):
+def test_a_file_just_written_is_not_known_by_size_and_time(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"one")
     first = read_version(path).fingerprint
     assert not first.settled
-    assert refreshed(path, first) is not None
-    before = path.stat()
-    path.write_bytes(b"two")  # same size, and the same time as on a coarse clock
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert refreshed(path, first) is None
-
-
-def test_touching_a_file_does_not_change_it(tmp_path):
-    path = tmp_path / "a"
-    path.write_bytes(b"one")
-    known = read_version(age(path)).fingerprint
-    age(path, OLD + 60)
-    fresh = refreshed(path, known)
-    assert fresh is not None
-    assert fresh.mtime_ns != known.mtime_ns
-    path.write_bytes(b"longer")
-    assert refreshed(path, known) is None
-    path.unlink()
-    assert refreshed(path, known) is None
+    assert not is_known(path, first)
 
 
 def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from pi_rank.memory_root import MemoryRoot, find_memory_root
 from pi_rank.notes import SessionSummary
 from pi_rank.records import Scope
 from pi_rank.results import Skipped
-from tests.memory_files import L1, L2, TOMBSTONES, line, write
+from tests.memory_files import L1, L2, TOMBSTONES, line, settle, write
 
 DAY = date(2026, 5, 20)
 
@@ -165,16 +165,33 @@ def test_a_file_name_that_is_not_unicode(tmp_path):
 
 def test_unchanged_files_are_known_without_being_read(tmp_path):
     root = MemoryRoot(tmp_path)
-    path = write(tmp_path, L2, line("mem_1"))
+    path = settle(write(tmp_path, L2, line("mem_1")))
     known = root.read().fingerprints
-    assert root.unchanged_since(known) is not None
-    write(tmp_path, "memory/projects/new.jsonl", line("mem_2"))
-    assert root.unchanged_since(known) is None
+    assert root.unchanged_since(known)
+    settle(write(tmp_path, "memory/projects/new.jsonl", line("mem_2")))
+    assert not root.unchanged_since(known)
     known = root.read().fingerprints
+    assert root.unchanged_since(known)
     path.write_text(line("mem_9"))
-    assert root.unchanged_since(known) is None
+    assert not root.unchanged_since(known)
     path.unlink()
-    assert root.unchanged_since(known) is None
+    assert not root.unchanged_since(known)
+
+
+def test_files_are_the_same_to_the_byte_or_not(tmp_path):
+    root = MemoryRoot(tmp_path)
+    path = write(tmp_path, L2, line("mem_1"))
+    known = root.read_files().fingerprints
+    settle(path)
+    assert root.read_files().hold_the_same(known)
+    before = path.stat()
+    path.write_text(line("mem_2") + "\n")  # same size, and the same time as on a coarse clock
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert not root.read_files().hold_the_same(known)
+    path.unlink()
+    assert not root.read_files().hold_the_same(known)
+    path.mkdir()
+    assert not root.read_files().hold_the_same({})
 
 
 def test_notes_of_a_day(tmp_path):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 
 import msgspec
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from pi_rank.errors import RecordError
 from pi_rank.records import (
+    DECODING_VERSION,
     MAX_LINE_BYTES,
     MemoryRecord,
     Review,
@@ -200,3 +202,50 @@ def test_the_same_record_in_another_order_has_the_same_encoding():
     assert encode_record(decode_record(json.dumps(forward).encode())) == encode_record(
         decode_record(msgspec.json.encode(backward))
     )
+
+
+PROJECT = {"scope": {"type": "project", "project": "web"}}
+AS_FILES_HAVE_THEM = [
+    NEEDED,
+    {**NEEDED, **PROJECT, "tags": ["bun", "tools"], "ruleType": "testing", "memory_kind": "fact"},
+    {**NEEDED, "layer": "L1", "review": {"cadence_days": 30}, "evidence": [{"type": "user", "ref": "r"}]},
+    {
+        **NEEDED,
+        "layer": ...,
+        "scope": ...,
+        "stability": "new word",
+        "ruleType": "new word",
+        "unknown": {"b": [1]},
+    },
+    {**NEEDED, "tags": None, "scope": None, "created_at": None, "confidence": 1},
+    {**NEEDED, "does_not_apply_when": ["in tests"], "known_exceptions": ["x"], "superseded_by": ["mem_b"]},
+    {**NEEDED, "statement": "half an emoji \ud83d", "id": "mem_\u00e9"},
+    {**NEEDED, "extra": 1, "valid_from": "2026-01-01"},
+    {**NEEDED, "statement": " "},
+    {**NEEDED, "id": "a\u2028b"},
+    {**NEEDED, "id": "x" * 257},
+    {**NEEDED, "confidence": 1.5},
+    {**NEEDED, "confidence": "0.5"},
+    {**NEEDED, "status": "unheard of"},
+    {**NEEDED, "layer": "L4"},
+    {**NEEDED, "scope": {"type": "project"}},
+    {**NEEDED, "tags": "bun"},
+    {**NEEDED, "statement": "x" * MAX_LINE_BYTES},
+    [],
+]
+
+
+def test_lines_are_decoded_as_this_version_of_the_rules_does():
+    """Where this fails, raise DECODING_VERSION: stores keep what lines were decoded to."""
+    outcomes = []
+    for value in AS_FILES_HAVE_THEM:
+        fields = {k: v for k, v in value.items() if v is not ...} if isinstance(value, dict) else value
+        for layer, project in (("L1", None), ("L2", "web")):
+            try:
+                record = decode_record(json.dumps(fields).encode(), layer=layer, project=project)
+            except RecordError:
+                outcomes.append(b"refused")
+            else:
+                outcomes += [encode_record(record), text_hash(record)]
+    digest = hashlib.sha256(b"\n".join(outcomes)).hexdigest()[:16]
+    assert (DECODING_VERSION, digest) == (1, "c03ae4980138ea5a")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -19,7 +18,8 @@ from pi_rank.ranking.analysis import unpack_terms
 from pi_rank.records import decode_record, text_hash
 from pi_rank.results import Skipped
 from pi_rank.store import MemoryStore, StoreVersion, default_store_path
-from tests.memory_files import L1, L2, TOMBSTONES, CountingAnalyzer, line, write
+from pi_rank.store_sync import _DROP_ORPHANS
+from tests.memory_files import L1, L2, TOMBSTONES, CountingAnalyzer, line, settle, write
 
 
 @pytest.fixture
@@ -44,11 +44,6 @@ def counts(report):
 
 def stored(store):
     return {row.id: row for row in store.rows().added}
-
-
-def settle(path):
-    """Make a file's last change old enough for its size and time to be trusted."""
-    os.utime(path, (time.time() - 60, time.time() - 60))
 
 
 def unit(*rows):
@@ -168,7 +163,7 @@ def test_an_unchanged_root_is_not_read_and_the_last_report_still_stands(store, r
     again = store.sync_root(memory, CountingAnalyzer())
     assert counts(again) == (0, 0, 0, 1, 1)
     assert again.skipped == first.skipped
-    monkeypatch.setattr(MemoryRoot, "read", None)  # nothing needs reading any more
+    monkeypatch.setattr(MemoryRoot, "read_files", None)  # nothing needs reading any more
     monkeypatch.setattr("pi_rank.files.read_version", None)
     assert store.sync_root(memory, CountingAnalyzer()) == again
     monkeypatch.undo()
@@ -284,12 +279,18 @@ def test_vectors_of_texts_that_are_gone_go(store, root):
     )
     sync(store, root)
     hashes = [hash_ for hash_, _ in store.missing_vectors("m")]
-    store.put_vectors("m", hashes, unit([1, 0], [0, 1]))
+    for model in ("k", "m", "z"):
+        store.put_vectors(model, hashes, unit([1, 0], [0, 1]))
     write(root, L2, line("mem_b", statement="one", confidence=0.1))
     sync(store, root)
-    assert store.vectors("m").text_hashes == hashes[:1]
+    assert [store.vectors(model).text_hashes for model in ("k", "m", "z")] == [hashes[:1]] * 3
     store.put_vectors("m", hashes[1:], unit([0, 1]))  # embedded before the sync, arriving after it
     assert store.vectors("m").text_hashes == hashes[:1]
+
+
+def test_a_removed_text_is_no_reason_to_look_at_all_vectors(store):
+    plan = store._reader.connection.execute(f"EXPLAIN QUERY PLAN {_DROP_ORPHANS}", (b"",)).fetchall()
+    assert not [step for *_, step in plan if step.startswith("SCAN") and "vectors" in step]
 
 
 def test_embedding_that_is_interrupted_keeps_whole_chunks(store, root, monkeypatch):
