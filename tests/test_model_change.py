@@ -134,7 +134,7 @@ def test_a_long_lived_engine_goes_on_in_the_background(memory, old, new, endpoin
         engine.sync()
         modes = set()
         deadline = time.monotonic() + 60
-        while engine.status()["changing_to"] and time.monotonic() < deadline:
+        while engine.status()["model"] != model_id(new) and time.monotonic() < deadline:
             modes.add(engine.build_retrieval_context(PROMPT).mode)
         assert engine.status()["model"] == model_id(new)
         assert engine.build_retrieval_context(PROMPT).mode == "hybrid"
