@@ -66,6 +66,7 @@ class FtsAnalyzer:
         # Two generations stand in for an LRU list: a look-up takes no lock and moves nothing.
         self._young: dict[str, str] = {}
         self._old: dict[str, str] = {}
+        self._last_query: tuple[str, tuple[str, ...]] = "", ()  # each part of a turn asks for the same stems
         self._function_stems = frozenset(self._stems(FUNCTION_WORDS).values())
 
     def document_terms(self, texts: Sequence[tuple[str, str]]) -> list[bytes]:
@@ -84,9 +85,13 @@ class FtsAnalyzer:
         "to be or not to be" should find something. Two words with one stem give that stem twice, as the
         two phrases of an ORed FTS5 query would count it.
         """
-        words = self._query_words(text)
-        stems = self._stems(words)
-        return tuple([stems[word] for word in words])
+        last, terms = self._last_query
+        if text != last:
+            words = self._query_words(text)
+            stems = self._stems(words)
+            terms = tuple([stems[word] for word in words])
+            self._last_query = text, terms
+        return terms
 
     def fts_query(self, text: str) -> str:
         """The FTS5 MATCH expression over the same words, quoted and ORed; "" when there is none."""
