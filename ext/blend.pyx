@@ -11,9 +11,9 @@ step. The steps are in blend.hpp.
 
 cimport numpy as cnp
 from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
+from arrays cimport double_array, int_array
 from pi_rank._core.bm25 cimport score_into
 from pi_rank._core.vectors cimport Table, VectorTable
 
@@ -85,8 +85,8 @@ def blend(
     with nogil:
         best = ranked(found, hits, table.table, &row_node[0], &query[0], &tie_rank[0], rule)
     return (
-        _ints(best.rows), _doubles(best.scores),
-        (_ints(best.lexical_rank), _doubles(best.lexical)), (_ints(best.semantic_rank), _doubles(best.semantic)),
+        int_array(best.rows), double_array(best.scores),
+        (int_array(best.lexical_rank), double_array(best.lexical)), (int_array(best.semantic_rank), double_array(best.semantic)),
         best.relevance,
     )
 
@@ -97,17 +97,3 @@ cdef bint _are_rows(const int32_t[::1] rows, const int32_t[::1] row_node, int32_
         if rows[i] < 0 or rows[i] >= row_node.shape[0] or row_node[rows[i]] < least_node:
             return False
     return True
-
-
-cdef object _ints(const vector[int32_t]& values):
-    cdef cnp.npy_intp n = values.size()
-    array = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT32, 0)
-    memcpy(cnp.PyArray_DATA(array), values.data(), n * sizeof(int32_t))
-    return array
-
-
-cdef object _doubles(const vector[double]& values):
-    cdef cnp.npy_intp n = values.size()
-    array = cnp.PyArray_EMPTY(1, &n, cnp.NPY_FLOAT64, 0)
-    memcpy(cnp.PyArray_DATA(array), values.data(), n * sizeof(double))
-    return array

@@ -10,9 +10,9 @@ import numpy as np
 cimport numpy as cnp
 from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
+from arrays cimport int_array
 from pi_rank._core.vectors cimport Kernel, Table, VectorTable, supported_kernels
 
 from pi_rank._core.vectors import checked_array
@@ -72,7 +72,4 @@ cdef class LinkGraph:
         if n:
             with nogil:
                 nodes = nearest(self.links, table.table, &query_view[0], n, kernel[0])
-        cdef cnp.npy_intp count = nodes.size()
-        array = cnp.PyArray_EMPTY(1, &count, cnp.NPY_INT32, 0)
-        memcpy(cnp.PyArray_DATA(array), nodes.data(), count * sizeof(int32_t))
-        return array
+        return int_array(nodes)
