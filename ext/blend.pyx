@@ -86,7 +86,8 @@ def blend(
         best = ranked(found, hits, table.table, &row_node[0], &query[0], &tie_rank[0], rule)
     return (
         int_array(best.rows), double_array(best.scores),
-        (int_array(best.lexical_rank), double_array(best.lexical)), (int_array(best.semantic_rank), double_array(best.semantic)),
+        (int_array(best.lexical_rank), double_array(best.lexical)),
+        (int_array(best.semantic_rank), double_array(best.semantic)),
         best.relevance,
     )
 

@@ -1,8 +1,8 @@
 // The inner loops over vectors, for each instruction set, chosen at run time.
 //
 // All of them give the same bits. Integer products are exact. A float64 sum of float32 products is taken in
-// LANES lanes of fixed order (so many that no addition waits for the one before), and each product is exact in float64 (24 + 24 bits), so that a fused
-// multiply-add changes nothing.
+// LANES lanes of fixed order, so many that no addition waits for the one before; each product is exact in float64
+// (24 + 24 bits), so that a fused multiply-add changes nothing.
 #pragma once
 
 #include <cstddef>
