@@ -3,17 +3,17 @@
 
     graph = LinkGraph(ground, upper, upper_begin, top)
     nodes = graph.nearest(table, query, 200)
+    hits = graph.search(table, queries, 100, [200], first, rows, tie_rank, [eligible])
 """
 
 import numpy as np
 
 cimport numpy as cnp
-from libc.math cimport isfinite
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
 from arrays cimport int_array
-from pi_rank._core.vectors cimport Kernel, Table, VectorTable, supported_kernels
+from pi_rank._core.vectors cimport Hit, Kernel, Rows, Table, VectorTable, hits_to_arrays, supported_kernels
 
 from pi_rank._core.vectors import checked_array
 from pi_rank.errors import VectorError
@@ -32,7 +32,16 @@ cdef extern from "graph.hpp" namespace "pi_graph" nogil:
         int32_t top
 
     bint are_sound(const Links&, int64_t upper_rows) except +
+    cdef cppclass NodeRows:
+        const int64_t* first
+        const int32_t* rows
+        int64_t count
+
     vector[int32_t] nearest(const Links&, const Table&, const float* query, size_t n, const Kernel&) except +
+    vector[Hit] best_rows(
+        const Links&, const Table&, const NodeRows&, const Rows&, const float* query, size_t n, size_t k,
+        const Kernel&
+    ) except +
 
 
 cdef class LinkGraph:
@@ -58,18 +67,57 @@ cdef class LinkGraph:
             raise ValueError("a link of the graph leads to a node, or to a level, that does not exist")
 
     def nearest(self, VectorTable table, query, Py_ssize_t n):
-        cdef const float[::1] query_view = checked_array(query, "query", np.float32, 1)
+        cdef const float[:, ::1] query_view = self.checked(table, checked_array(query, "query", np.float32, 1)[np.newaxis])
         cdef const Kernel* kernel = &supported_kernels().list[0]
         cdef vector[int32_t] nodes
-        cdef Py_ssize_t i
-        if n < 0 or table.table.count < self.links.count:
-            raise VectorError(f"asked for {n} of {self.links.count} nodes, the table has {table.table.count}")
-        if query_view.shape[0] != <Py_ssize_t>table.table.dimension:
-            raise VectorError(f"query has dimension {query_view.shape[0]}, the table {table.table.dimension}")
-        for i in range(query_view.shape[0]):
-            if not isfinite(query_view[i]):
-                raise VectorError("query holds a value that is not finite (NaN or infinity)")
-        if n:
-            with nogil:
-                nodes = nearest(self.links, table.table, &query_view[0], n, kernel[0])
+        if n < 0:
+            raise VectorError(f"n must not be negative, but is {n}")
+        with nogil:
+            nodes = nearest(self.links, table.table, &query_view[0, 0], n, kernel[0])
         return int_array(nodes)
+
+    def search(
+        self, VectorTable table, queries, Py_ssize_t k, list fetched, const int64_t[::1] first,
+        const int32_t[::1] rows, tie_rank, list eligible,
+    ):
+        cdef const float[:, ::1] query_view = self.checked(table, checked_array(queries, "queries", np.float32, 2))
+        cdef const int32_t[::1] node_view = table.row_node
+        cdef const int32_t[::1] tie_view = table.per_row(tie_rank, "tie_rank", np.int32)
+        cdef const Kernel* kernel = &supported_kernels().list[0]
+        cdef vector[vector[Hit]] found
+        cdef vector[const uint8_t*] flags
+        cdef vector[size_t] wanted = fetched
+        cdef const uint8_t[::1] flag_view
+        cdef NodeRows node_rows
+        cdef Rows what
+        cdef size_t i
+        if first.shape[0] != table.table.count + 1 or rows.shape[0] != node_view.shape[0]:
+            raise VectorError("the rows of the nodes are not those of the table")
+        if k < 0 or wanted.size() != <size_t>query_view.shape[0] or len(eligible) != query_view.shape[0]:
+            raise VectorError(f"{query_view.shape[0]} queries need k >= 0, and as many sizes and eligibility arrays")
+        node_rows.first, node_rows.rows, node_rows.count = &first[0], &rows[0], rows.shape[0]
+        what.row_node, what.tie_rank = &node_view[0], &tie_view[0]
+        eligible = [None if each is None else table.per_row(each, "eligible", np.uint8) for each in eligible]
+        for each in eligible:  # held by the list while they are read
+            if each is None:
+                flags.push_back(NULL)
+            else:
+                flag_view = each
+                flags.push_back(&flag_view[0])
+        found.resize(wanted.size())
+        with nogil:
+            for i in range(wanted.size()):
+                what.eligible = flags[i]
+                found[i] = best_rows(
+                    self.links, table.table, node_rows, what, &query_view[i, 0], wanted[i], k, kernel[0]
+                )
+        return [hits_to_arrays(found[i]) for i in range(found.size())]
+
+    cdef checked(self, VectorTable table, queries):
+        if table.table.count < self.links.count:
+            raise VectorError(f"the graph has {self.links.count} nodes, the table {table.table.count} vectors")
+        if queries.shape[1] != table.dimension:
+            raise VectorError(f"query has dimension {queries.shape[1]}, the table {table.dimension}")
+        if not np.isfinite(queries).all():
+            raise VectorError("query holds a value that is not finite (NaN or infinity)")
+        return queries

@@ -206,26 +206,6 @@ cdef class VectorTable:
                     out_view[i] = kernel.score(&query_view[0], self.table.vector(node), self.table.dimension)
         return out
 
-    def mean(self, rows):
-        """The mean of the vectors of `rows` (int32[m], m > 0): float32[d], summed in float64 in their order.
-
-        :raises VectorError: no row, a row that is not there, or one without a vector.
-        """
-        cdef const int32_t[::1] row_view = self.some_rows(rows)
-        cdef const int32_t[::1] node_view = self.row_node
-        sums = np.zeros(self.table.dimension)
-        cdef double[::1] sum_view = sums
-        cdef const Kernel* kernel = &supported_kernels().list[0]
-        cdef int64_t i, known = 0
-        with nogil:
-            for i in range(row_view.shape[0]):
-                if node_view[row_view[i]] >= 0:
-                    kernel.add(&sum_view[0], self.table.vector(node_view[row_view[i]]), self.table.dimension)
-                    known += 1
-        if known == 0 or known < row_view.shape[0]:
-            raise VectorError("a mean needs rows, and each of them a vector")
-        return (sums / known).astype(np.float32)
-
     cdef list run(self, queries, k, tie_rank, eligible, rows, kernel):
         cdef const float[:, ::1] query_view = checked_vectors(queries, "query", self.dimension)
         cdef const int32_t[::1] node_view = self.row_node

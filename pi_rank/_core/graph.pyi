@@ -22,3 +22,20 @@ class LinkGraph:
 
         :raises VectorError: another dtype or dimension, a query not finite, too small a table, n < 0.
         """
+
+    def search(
+        self,
+        table: VectorTable,
+        queries: NDArray[np.float32],
+        k: int,
+        fetched: list[int],
+        first: NDArray[np.int64],
+        rows: NDArray[np.int32],
+        tie_rank: NDArray[np.int32],
+        eligible: list[NDArray[np.uint8] | None],
+    ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
+        """For each query the k best rows, of about the `fetched` nearest nodes and the nodes unknown here.
+
+        :param first, rows: `pi_rank.ranking.node_rows.NodeRows`.
+        :raises VectorError: as `nearest`; arrays of other types, or that are not the table's.
+        """

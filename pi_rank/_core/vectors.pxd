@@ -52,3 +52,6 @@ cdef class VectorTable:
     cdef list run(self, queries, k, tie_rank, eligible, rows, kernel)
     cdef per_row(self, value, name, dtype)
     cdef some_rows(self, value)
+
+
+cdef hits_to_arrays(const vector[Hit]& hits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,9 +10,12 @@ import numpy.typing as npt
 
 from pi_rank._core.graph import LinkGraph
 from pi_rank._core.vectors import VectorTable
+from pi_rank.ranking.node_rows import NodeRows
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.uint8]
+Scores = npt.NDArray[np.float64]
 
 
 class Links(NamedTuple):
@@ -62,3 +66,30 @@ class Graph:
             fewer vectors; a negative n.
         """
         return self._core.nearest(table, query, n)
+
+    def search(
+        self,
+        table: VectorTable,
+        queries: Floats,
+        k: int,
+        fetched: Sequence[int],
+        node_rows: NodeRows,
+        tie_rank: Ints,
+        eligible: Sequence[Flags | None],
+    ) -> list[tuple[Ints, Scores]]:
+        """For each query the k best rows, (int32 rows, float64 cosines), best first; without the GIL.
+
+        They are the best, by exact cosine, of the rows of about the `fetched` nearest nodes and of the nodes
+        that the graph does not know.
+
+        :param table: whose first `count` vectors are the graph's.
+        :param queries: float32[q, d] of unit length.
+        :param fetched: for each query how many nodes the walk keeps.
+        :param node_rows: the rows of the table's nodes.
+        :param tie_rank: int32[n_rows]; equal cosines are ordered by it, ascending.
+        :param eligible: for each query uint8[n_rows], not 0 where a row may be returned, or None for all.
+        :raises VectorError: as `nearest`; arrays of other types, or that are not the table's.
+        """
+        return self._core.search(
+            table, queries, k, list(fetched), node_rows.first, node_rows.rows, tie_rank, list(eligible)
+        )

@@ -9,27 +9,23 @@ Ints = npt.NDArray[np.int32]
 
 
 class NodeRows:
-    """Rows in order of their node, so that the rows of one node, or of all later nodes, lie side by side."""
+    """Rows in order of their node, so that the rows of one node, or of all later nodes, lie side by side.
 
-    __slots__ = ("_first", "_rows")
+    Those of `node` are `rows[first[node]:first[node + 1]]`; rows without a node come first. `first`:
+    int64[nodes + 1], `rows`: int32[n_rows].
+    """
+
+    __slots__ = ("first", "rows")
 
     def __init__(self, row_node: Ints, count: int) -> None:
         """:param row_node: int32[n_rows], each between -1 (no node) and `count` - 1."""
-        self._rows: Ints = np.argsort(row_node, kind="stable").astype(np.int32)
-        self._first = np.cumsum(np.bincount(row_node + 1, minlength=count + 1), dtype=np.int64)
+        self.rows: Ints = np.argsort(row_node, kind="stable").astype(np.int32)
+        self.first = np.cumsum(np.bincount(row_node + 1, minlength=count + 1), dtype=np.int64)
 
     def __len__(self) -> int:
         """Number of rows that have a node."""
-        return len(self._rows) - int(self._first[0])
+        return self.count_since(0)
 
-    def of(self, nodes: Ints) -> Ints:
-        """All rows of `nodes`, in their order."""
-        first = self._first[nodes]
-        counts = self._first[nodes + 1] - first
-        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        rows: Ints = self._rows[np.repeat(first, counts) + within]
-        return rows
-
-    def since(self, node: int) -> Ints:
-        """All rows of nodes from `node` on."""
-        return self._rows[self._first[node] :]
+    def count_since(self, node: int) -> int:
+        """Number of rows of nodes from `node` on."""
+        return len(self.rows) - int(self.first[node])

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pi_rank._core.vectors import VectorTable
+from pi_rank._core.vectors import VectorTable, checked_array
 from pi_rank.errors import VectorError
 from pi_rank.ranking.node_rows import NodeRows
 from pi_rank.ranking.vector_cost import EF_SEARCH, exact_cost, fetch_size, graph_cost
@@ -33,8 +33,17 @@ class NodeGraph(Protocol):
         """How many vectors, from the first on, the graph knows."""
         ...
 
-    def nearest(self, table: VectorTable, query: Floats, n: int) -> Ints:
-        """About the n vectors of `table` nearest to `query`, as their int32 numbers."""
+    def search(
+        self,
+        table: VectorTable,
+        queries: Floats,
+        k: int,
+        fetched: Sequence[int],
+        node_rows: NodeRows,
+        tie_rank: Ints,
+        eligible: Sequence[Flags | None],
+    ) -> list[tuple[Ints, npt.NDArray[np.float64]]]:
+        """For each query the k best rows of about the `fetched` nearest nodes and of those not known here."""
         ...
 
 
@@ -150,9 +159,9 @@ class VectorIndex:
         """
         share = self._graph_share(k, eligible, strategy, queries=1)
         if share:
-            hits = self._search_graph(query, k, tie_rank, eligible, share)
-            if hits is not None:
-                return hits
+            queries = checked_array(query, "query", np.float32, 1)[np.newaxis]
+            if hits := self._search_graph(queries, k, tie_rank, [eligible], [share], [0]):
+                return hits[0]
         return VectorHits(*self.table.search(query, k, tie_rank=tie_rank, eligible=eligible), "exact")
 
     def products(self, query: Floats, rows: Ints) -> npt.NDArray[np.float64]:
@@ -163,13 +172,6 @@ class VectorIndex:
         :raises VectorError: wrong dtype, shape or dimension, or a row that is not there.
         """
         return self.table.products(query, rows)
-
-    def mean(self, rows: Ints) -> Floats:
-        """The mean of the vectors of `rows`, float32[d].
-
-        :raises VectorError: no row, a row that is not there, or one without a vector.
-        """
-        return self.table.mean(rows)
 
     def search_batch(
         self,
@@ -204,13 +206,10 @@ class VectorIndex:
     def _search_tile(
         self, queries: Floats, k: int, tie_rank: Ints, flags: Sequence[Flags | None], strategy: Strategy
     ) -> list[VectorHits]:
-        """Graph searches one by one; what they leave is scanned together."""
-        hits: dict[int, VectorHits] = {}
-        for at, own in enumerate(flags):
-            share = self._graph_share(k, own, strategy, queries=len(flags))
-            found = self._search_graph(queries[at], k, tie_rank, own, share) if share else None
-            if found is not None:
-                hits[at] = found
+        """The graph is searched for the queries that it is cheaper for; the rest is scanned together."""
+        shares = [self._graph_share(k, own, strategy, queries=len(flags)) for own in flags]
+        asked = [at for at, share in enumerate(shares) if share]
+        hits = self._search_graph(queries, k, tie_rank, flags, shares, asked) if asked else {}
         left = [at for at in range(len(flags)) if at not in hits]
         if left:
             rest = self.table.search_many(
@@ -231,20 +230,34 @@ class VectorIndex:
         share = min(1.0, able / len(self._rows))
         if share == 0.0 or fetch_size(k, share) > self.graph.count * MOST_FETCHED:
             return 0.0
-        newer = len(self._rows.since(self.graph.count))
+        newer = self._rows.count_since(self.graph.count)
         graph = graph_cost(fetch_size(k, share), self.graph.count, newer, self.dimension)
         exact = exact_cost(len(self.row_node), able, self.dimension, k, queries)
         return share if strategy == "hnsw" or graph < exact else 0.0
 
     def _search_graph(
-        self, query: Floats, k: int, tie_rank: Ints, eligible: Flags | None, share: float
-    ) -> VectorHits | None:
-        """The best rows of the nodes that the graph finds or does not know; None where they are too few."""
+        self,
+        queries: Floats,
+        k: int,
+        tie_rank: Ints,
+        flags: Sequence[Flags | None],
+        shares: Sequence[float],
+        asked: Sequence[int],
+    ) -> dict[int, VectorHits]:
+        """The best rows of nodes that the graph finds or does not know, by query; none of too few."""
         assert self.graph is not None
-        nodes = self.graph.nearest(self.table, query, fetch_size(k, share))
-        rows = np.concatenate([self._rows.of(nodes), self._rows.since(self.graph.count)])
-        found = self.table.search(query, k, tie_rank=tie_rank, eligible=eligible, rows=rows)
-        return VectorHits(*found, "hnsw") if len(found[0]) == k else None
+        found = self.graph.search(
+            self.table,
+            queries[asked],
+            k,
+            [fetch_size(k, shares[at]) for at in asked],
+            self._rows,
+            tie_rank,
+            [flags[at] for at in asked],
+        )
+        return {
+            at: VectorHits(*each, "hnsw") for at, each in zip(asked, found, strict=True) if len(each[0]) == k
+        }
 
 
 def _per_query(eligible: Flags | Sequence[Flags] | None, n: int) -> Sequence[Flags | None]:

@@ -145,7 +145,8 @@ def test_constants_scale_their_part_alone():
         2 * one.lexical.scores[one.rows.argsort()], two.lexical.scores[two.rows.argsort()]
     )
     every, *_ = ranked(lexical, vectors, query, tie_rank, centre=0.0, feedback_rows=12)
-    mean = vectors.products(vectors.mean(tie_rank), every.rows)
+    centre = vectors.vectors(0, 12).astype(np.float64).mean(axis=0).astype(np.float32)
+    mean = vectors.products(centre, every.rows)
     np.testing.assert_allclose(every.semantic.scores, vectors.products(query, every.rows) + mean / 2)
 
 

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from pi_rank.errors import VectorError
 from pi_rank.ranking.graph import Graph, Links
 from pi_rank.ranking.hnsw import build_graph
+from pi_rank.ranking.node_rows import NodeRows
 from pi_rank.ranking.semantic import VectorIndex
 from tests.reference import graph as reference
+from tests.reference.vectors import search as exact_search
 from tests.reference.vectors import unit_vectors
 
 N, D = 1500, 24
@@ -50,6 +52,57 @@ def test_small_graphs_with_equal_vectors_are_the_reference_too(seed, count, n):
     graph = build_graph(index).graph or pytest.skip("hnswlib loses some of so many equal vectors")
     query = unit_vectors(seed + 1, 1, 40)[0]
     assert graph.nearest(index.table, query, n).tolist() == reference.nearest(graph.links, vectors, query, n)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    k=st.integers(0, 12),
+    fetched=st.lists(st.integers(0, 60), min_size=1, max_size=3),
+    newer=st.integers(0, 5),
+)
+def test_a_search_scores_the_rows_of_the_nodes_walked_to_and_of_newer_ones(seed, k, fetched, newer):
+    random = np.random.default_rng(seed)
+    vectors = unit_vectors(seed, 40 + newer, 8)
+    links = build_graph(index_of(vectors[:40])).graph.links
+    row_node = random.integers(-1, 40 + newer, 70).astype(np.int32)  # some nodes have several rows, some none
+    table = VectorIndex.build(vectors, row_node).table
+    queries, ties = unit_vectors(seed + 1, len(fetched), 8), random.permutation(70).astype(np.int32)
+    eligible = [None, *((random.random(70) < 0.7).astype(np.uint8) for _ in fetched)][: len(fetched)]
+    found = Graph(links).search(table, queries, k, fetched, NodeRows(row_node, 40 + newer), ties, eligible)
+    for query, n, flags, (rows, scores) in zip(queries, fetched, eligible, found, strict=True):
+        nodes = {*(reference.nearest(links, vectors[:40], query, n) if n else []), *range(40, 40 + newer)}
+        candidates = [row for row in range(70) if row_node[row] in nodes]
+        expected = exact_search(vectors, row_node, query, k, ties, flags, candidates)
+        assert list(zip(rows.tolist(), scores.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"k": -1}, "k >= 0"),
+        ({"fetched": [5, 5]}, "as many sizes"),
+        ({"eligible": []}, "as many sizes"),
+        ({"queries": VECTORS[0]}, "2 dimension"),
+        ({"queries": VECTORS[:1, :-1].copy()}, "dimension 23, the table 24"),
+        ({"tie_rank": np.zeros(3, np.int32)}, "tie_rank has 3 entries"),
+        ({"eligible": [np.ones(3, np.uint8)]}, "eligible has 3 entries"),
+        ({"node_rows": NodeRows(np.zeros(3, np.int32), N)}, "rows of the nodes"),
+        ({"node_rows": NodeRows(np.zeros(N, np.int32), 1)}, "rows of the nodes"),
+    ],
+)
+def test_searches_with_arrays_of_another_table_are_refused(index, graph, changes, message):
+    given = {
+        "queries": VECTORS[:1],
+        "k": 3,
+        "fetched": [5],
+        "node_rows": NodeRows(index.row_node, N),
+        "tie_rank": np.arange(N, dtype=np.int32),
+        "eligible": [None],
+    }
+    assert len(graph.search(index.table, **given)[0][0]) == 3
+    with pytest.raises(VectorError, match=message):
+        graph.search(index.table, **given | changes)
 
 
 def test_a_table_that_has_grown_is_searched_for_the_nodes_of_the_graph(index, graph):
@@ -94,7 +147,7 @@ def test_more_searches_than_a_stamp_can_count():
         (np.full(D, np.nan, np.float32), 3, "not finite"),
         (np.full(D, np.inf, np.float32), 3, "not finite"),
         (VECTORS[0][:-1].copy(), 3, "dimension 23, the table 24"),
-        (VECTORS[0], -1, "asked for -1"),
+        (VECTORS[0], -1, "must not be negative"),
     ],
 )
 def test_queries_that_cannot_be_searched_for_are_refused(index, graph, query, n, message):
@@ -103,7 +156,7 @@ def test_queries_that_cannot_be_searched_for_are_refused(index, graph, query, n,
 
 
 def test_a_table_of_fewer_vectors_is_refused(graph):
-    with pytest.raises(VectorError, match="the table has 100"):
+    with pytest.raises(VectorError, match="the table 100 vectors"):
         graph.nearest(index_of(VECTORS[:100]).table, VECTORS[0], 3)
 
 
