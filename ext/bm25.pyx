@@ -1,7 +1,7 @@
 """BM25 as FTS5 computes it, over postings in memory: block-wise accumulation and partial selection.
 
     segment = Segment(postings.build(packed), frequencies, impacts)
-    rows, scores = search((segment,), ("bun", "test"), live_rows, 10, eligible, tie_rank)
+    (rows, scores), = search((segment,), [("bun", "test")], live_rows, 10, [eligible], tie_rank)
 
 Rows are scored in blocks that fit in the first-level cache, every term of a block in query order: the scratch
 does not grow with the corpus, and each sum has FTS5's order of additions, so that equal scores stay equal.
@@ -14,18 +14,16 @@ from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, memcmp, memset
-from libcpp.algorithm cimport nth_element
 from libcpp.vector cimport vector
 
 from terms cimport find_term
-from topk cimport Hit, finish, hit_arrays
+from topk cimport Hit, KeptHits, hit_arrays
 
 cnp.import_array()
 
 cdef enum:
     BLOCK = 4096  # rows; 32 KiB of sums
-    STRIDE = 8  # rows looked at together when the hits of a block are gathered
-    SPARE = 2  # hits are kept up to about this many times k before they are cut to the best k
+    STRIDE = 8  # rows looked at together when the hits of a block are gathered: KeptHits makes room for them
 
 cdef double MIN_IDF = 1e-6  # FTS5's floor for a term that half of the rows have
 
@@ -55,6 +53,15 @@ cdef struct Cursor:
     double idf
     int64_t at
     int64_t end
+
+
+cdef cppclass Search:
+    """One query over one segment."""
+    size_t query
+    const uint8_t* eligible
+    int64_t first_row
+    int64_t n_rows
+    vector[Cursor] cursors
 
 
 cdef class Segment:
@@ -122,63 +129,40 @@ cdef class Segment:
         return found
 
 
-cdef class _Kept:
-    """The best hits so far: a buffer of a few k, cut back to the best k when it is full.
-
-    `bar` is the k-th best hit at the last cut; what ranks after it need not be kept.
-    """
-
-    cdef vector[Hit] hits
-    cdef size_t count
-    cdef size_t k
-    cdef Hit bar
-
-    def __cinit__(self, size_t k, size_t n_rows):
-        self.k = k
-        self.hits.resize(min(SPARE * k, n_rows) + STRIDE)
-        self.bar.score = 1e-300  # below every sum that is not zero
-        self.bar.tie = -1
-
-    cdef void make_room(self) noexcept nogil:
-        """Room for one more stride."""
-        if self.count + STRIDE > self.hits.size():
-            nth_element(&self.hits[0], &self.hits[self.k - 1], &self.hits[0] + self.count)
-            self.bar = self.hits[self.k - 1]
-            self.count = self.k
-
-    cdef tuple arrays(self):
-        self.hits.resize(self.count)
-        finish(self.hits, self.k)
-        return hit_arrays(self.hits)
-
-
 def search(
-    tuple segments, tuple terms, int64_t live_rows, Py_ssize_t k,
-    const uint8_t[::1] eligible, const int32_t[::1] tie_rank,
+    tuple segments, list queries, int64_t live_rows, Py_ssize_t k, list eligible, const int32_t[::1] tie_rank
 ):
-    cdef Py_ssize_t n_rows = min(eligible.shape[0], tie_rank.shape[0])
     cdef vector[vector[QueryTerm]] asked
-    cdef vector[Cursor] cursors
+    cdef vector[Search] searches
+    cdef vector[KeptHits] kept
     cdef Segment segment
-    cdef _Kept kept = _Kept(max(0, min(k, n_rows)), n_rows)
+    cdef const uint8_t[::1] flags
+    cdef Search search
     cdef double* sums
-    cdef size_t s
-    if kept.k == 0:
-        return kept.arrays()
-    _ask(segments, terms, live_rows, asked)
+    cdef size_t s, i
+    for terms, flags in zip(queries, eligible, strict=True):
+        n_rows = min(flags.shape[0], tie_rank.shape[0])
+        kept.push_back(KeptHits(max(0, min(k, n_rows)), n_rows))
+        asked.clear()
+        _ask(segments, terms, live_rows, asked)
+        for s in range(asked.size()):
+            segment = segments[s]
+            if segment.first_row + segment.n_rows > n_rows:
+                raise ValueError("eligible and tie_rank must have an entry for every row of the segments")
+            search.query = kept.size() - 1
+            search.eligible = &flags[0]  # held by the list of the caller
+            search.first_row, search.n_rows = segment.first_row, segment.n_rows
+            search.cursors = segment.cursors(asked[s])
+            if kept.back().k:
+                searches.push_back(search)
     sums = <double*>calloc(BLOCK, sizeof(double))
     if sums == NULL:
         raise MemoryError
-    for s in range(asked.size()):
-        segment = segments[s]
-        if segment.first_row + segment.n_rows > n_rows:
-            free(sums)
-            raise ValueError("eligible and tie_rank must have an entry for every row of the segments")
-        cursors = segment.cursors(asked[s])
-        with nogil:
-            _score_segment(segment, cursors, sums, &eligible[0], &tie_rank[0], kept)
+    with nogil:
+        for i in range(searches.size()):
+            _score_segment(searches[i], sums, &tie_rank[0], kept[searches[i].query])
     free(sums)
-    return kept.arrays()
+    return [hit_arrays(kept[i].best()) for i in range(kept.size())]
 
 
 cdef double _ask(
@@ -213,19 +197,19 @@ cdef double _ask(
 
 
 cdef void _score_segment(
-    Segment segment, vector[Cursor]& cursors, double* sums,
-    const uint8_t* eligible, const int32_t* tie_rank, _Kept kept,
+    Search& search, double* sums, const int32_t* tie_rank, KeptHits& kept
 ) noexcept nogil:
-    cdef int64_t start = segment.first_row, last = segment.first_row + segment.n_rows, end
+    cdef int64_t start = search.first_row, last = search.first_row + search.n_rows, end
+    cdef const uint8_t* eligible = search.eligible
     cdef size_t i
-    while start < last and cursors.size():
+    while start < last and search.cursors.size():
         end = min(start + BLOCK, last)
         if not eligible[start] and memcmp(eligible + start, eligible + start + 1, end - start - 1) == 0:
-            for i in range(cursors.size()):
-                _skip(&cursors[i], end)
+            for i in range(search.cursors.size()):
+                _skip(&search.cursors[i], end)
         else:
-            for i in range(cursors.size()):
-                _accumulate(&cursors[i], sums - start, end)
+            for i in range(search.cursors.size()):
+                _accumulate(&search.cursors[i], sums - start, end)
             if memchr(eligible + start, 0, end - start) != NULL:
                 _silence(sums, eligible + start, end - start)
             _gather(sums, start, end, eligible, tie_rank, kept)
@@ -290,7 +274,7 @@ cdef inline double _largest(const double* sums) noexcept nogil:
 
 cdef void _gather(
     const double* sums, int64_t start, int64_t end,
-    const uint8_t* eligible, const int32_t* tie_rank, _Kept kept,
+    const uint8_t* eligible, const int32_t* tie_rank, KeptHits& kept,
 ) noexcept nogil:
     """Keep the block's hits that rank before the bar. Sums are zero past the end of a short block."""
     cdef int64_t i = 0, j, row, n_rows = end - start

@@ -67,7 +67,8 @@ cdef class LinkGraph:
             raise ValueError("a link of the graph leads to a node, or to a level, that does not exist")
 
     def nearest(self, VectorTable table, query, Py_ssize_t n):
-        cdef const float[:, ::1] query_view = self.checked(table, checked_array(query, "query", np.float32, 1)[np.newaxis])
+        query = checked_array(query, "query", np.float32, 1)[np.newaxis]
+        cdef const float[:, ::1] query_view = self.checked(table, query)
         cdef const Kernel* kernel = &supported_kernels().list[0]
         cdef vector[int32_t] nodes
         if n < 0:

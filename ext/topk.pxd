@@ -1,43 +1,28 @@
-"""A scored row, its place in a ranking, and the k best of many."""
+"""A scored row, its place in a ranking, and the k best of many (hit.hpp)."""
 
 cimport numpy as cnp
 from libc.stdint cimport int32_t
-from libcpp.algorithm cimport nth_element, sort
 from libcpp.vector cimport vector
 
 
-cdef extern from *:
-    """
-    #include <cstdint>
-    #ifndef PI_RANK_HIT
-    #define PI_RANK_HIT
-    struct Hit {
-        double score;
-        int32_t tie;
-        int32_t row;
-        // "Ranks before": higher score first, equal scores by ascending tie rank. An operator rather than a
-        // comparison passed by pointer, so that the standard algorithms inline it.
-        bool operator<(const Hit& other) const {
-            if (score != other.score) return score > other.score;
-            if (tie != other.tie) return tie < other.tie;
-            return row < other.row;
-        }
-    };
-    #endif
-    """
+cdef extern from "hit.hpp" namespace "pi_rank" nogil:
     cdef cppclass Hit:
         double score
         int32_t tie
         int32_t row
         bint operator<(const Hit&) nogil
 
+    void finish(vector[Hit]& hits, size_t k)
 
-cdef inline void finish(vector[Hit]& hits, size_t k) noexcept nogil:
-    """Leave the k best, best first."""
-    if k < hits.size():
-        nth_element(hits.begin(), hits.begin() + k, hits.end())
-        hits.resize(k)
-    sort(hits.begin(), hits.end())
+    cdef cppclass KeptHits:
+        vector[Hit] hits
+        size_t count
+        size_t k
+        Hit bar
+        KeptHits()
+        KeptHits(size_t k, size_t n_rows) except +
+        void make_room()
+        vector[Hit]& best() except +
 
 
 cdef inline tuple hit_arrays(const vector[Hit]& hits):

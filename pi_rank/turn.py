@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pi_rank.ranking.analysis import FtsAnalyzer
     from pi_rank.ranking.hybrid import RankingRule
     from pi_rank.ranking.rerank import RerankStage
+    from pi_rank.ranking.semantic import VectorHits
     from pi_rank.records import MemoryRecord
     from pi_rank.root_config import RootConfig
     from pi_rank.snapshot import Snapshot
@@ -100,15 +101,15 @@ def run_turn(memory: Memory, request: Request, watch: Stopwatch) -> RetrievalCon
 
 
 def run_turns(memory: Memory, requests: Sequence[Request]) -> list[RetrievalContext]:
-    """`run_turn` of each, but the vectors of all are searched in one pass, for which the GIL is let go once.
+    """`run_turn` of each, but both sources are searched for all of them at once, without the GIL.
 
     A thread that gives the GIL away for each of a turn's short kernels waits longer for it than they take.
     """
     watches = [Stopwatch() for _ in requests]
-    if memory.config.injection_mode != "scoped" or memory.snapshot.vectors is None:
+    if memory.config.injection_mode != "scoped":
         return [run_turn(memory, *each) for each in zip(requests, watches, strict=True)]
     answers: dict[int, RetrievalContext] = {}
-    waiting: dict[int, tuple[Eligibility, Vector | None]] = {}
+    waiting: list[_Waiting] = []
     for at, (request, watch) in enumerate(zip(requests, watches, strict=True)):
         watch.resume()
         if is_trivial(request.context.latest_user_message):
@@ -116,30 +117,46 @@ def run_turns(memory: Memory, requests: Sequence[Request]) -> list[RetrievalCont
             continue
         allowed = run_processors(memory.snapshot, request.context)
         watch.lap("processors")
-        waiting[at] = allowed, request.query_vector.get()
+        waiting.append(_Waiting(at, request, allowed, request.query_vector.get()))
         watch.lap("embedding")
-    found = _search_together(memory.snapshot, waiting)
-    for at, (allowed, _) in waiting.items():
-        watches[at].resume()
-        answers[at] = _scoped(memory, requests[at], allowed, watches[at], found.get(at))
+    for turn, found in zip(waiting, _search_together(memory, waiting), strict=True):
+        watches[turn.at].resume()
+        answers[turn.at] = _scoped(memory, turn.request, turn.allowed, watches[turn.at], found)
     return [answers[at] for at in range(len(requests))]
 
 
-def _search_together(
-    snapshot: Snapshot, waiting: dict[int, tuple[Eligibility, Vector | None]]
-) -> dict[int, QueryHits]:
-    """The vector hits of every turn that has a vector, by the turn's number."""
-    assert snapshot.vectors is not None
-    asked = {
-        at: (vector, allowed.eligible) for at, (allowed, vector) in waiting.items() if vector is not None
-    }
-    if not asked:
-        return {}
-    vectors, eligible = zip(*asked.values(), strict=True)
-    hits = snapshot.vectors.search_batch(
-        np.stack(vectors), DEPTH, tie_rank=snapshot.tie_rank, eligible=eligible
+class _Waiting(NamedTuple):
+    """A turn of several, ready to be searched for; `at` is its place among them."""
+
+    at: int
+    request: Request
+    allowed: Eligibility
+    vector: Vector | None
+
+
+def _search_together(memory: Memory, waiting: Sequence[_Waiting]) -> list[QueryHits]:
+    """Both sources' hits of every turn; none by vectors where there is no vector."""
+    snapshot = memory.snapshot
+    words = snapshot.lexical.search_batch(
+        [memory.analyzer.query_terms(turn.request.context.latest_user_message) for turn in waiting],
+        DEPTH,
+        eligible=[turn.allowed.eligible for turn in waiting],
+        tie_rank=snapshot.tie_rank,
     )
-    return {at: QueryHits(vector, each) for at, vector, each in zip(asked, vectors, hits, strict=True)}
+    asked = [turn for turn in waiting if turn.vector is not None and snapshot.vectors is not None]
+    hits: dict[int, VectorHits] = {}
+    if asked and snapshot.vectors is not None:
+        found = snapshot.vectors.search_batch(
+            np.stack([turn.vector for turn in asked if turn.vector is not None]),
+            DEPTH,
+            tie_rank=snapshot.tie_rank,
+            eligible=[turn.allowed.eligible for turn in asked],
+        )
+        hits = {turn.at: each for turn, each in zip(asked, found, strict=True)}
+    return [
+        QueryHits(rows, turn.vector, hits.get(turn.at))
+        for turn, (rows, _) in zip(waiting, words, strict=True)
+    ]
 
 
 def _scoped(

@@ -20,15 +20,17 @@ class Segment:
 
 def search(
     segments: tuple[Segment, ...],
-    terms: tuple[str, ...],
+    queries: list[tuple[str, ...]],
     live_rows: int,
     k: int,
-    eligible: NDArray[np.uint8],
+    eligible: list[NDArray[np.uint8]],
     tie_rank: NDArray[np.int32],
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """The k best rows with eligible[row] == 1 and their scores, best first; a repeated term counts again.
+) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
+    """For each query the k best rows with eligible[row] == 1 and their scores, best first.
 
-    The caller makes sure that `eligible` and `tie_rank` have an entry for every row.
+    A term that a query repeats counts again. The GIL is let go once for all queries.
+
+    :raises ValueError: other numbers of queries and of eligibility arrays; an array that ends before the rows.
     """
 
 def score_rows(

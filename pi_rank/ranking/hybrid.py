@@ -54,10 +54,14 @@ class Ranking(NamedTuple):
 
 
 class QueryHits(NamedTuple):
-    """A query's vector, and the DEPTH best rows by it that were found with those of other queries."""
+    """The DEPTH best rows of each source that were found together with those of other queries.
 
-    vector: npt.NDArray[np.float32]
-    hits: VectorHits
+    `words`: int32 rows of the lexical source. `vector`: the query's, with its hits; None where it has none.
+    """
+
+    words: Rows
+    vector: npt.NDArray[np.float32] | None
+    hits: VectorHits | None
 
 
 def rank(
@@ -74,21 +78,21 @@ def rank(
     """The eligible rows that a query's sources find, in one order. One source alone keeps its own.
 
     :param query: the words for the lexical half; empty text leaves that half out.
-    :param semantic: the query's vector, float32[dimension] of unit length, and its hits where they are known;
-        None leaves the semantic half out.
+    :param semantic: the query's vector, float32[dimension] of unit length, None to leave the semantic half
+        out; or both sources' hits, where they are known.
     :param eligible: uint8[n_rows], 1 where a row may be returned.
     :param depth: hits asked of each source, DEPTH at least.
     :param constants: of the rule "default".
     """
     depth = max(depth, DEPTH)
-    words, terms = _lexical(snapshot, analyzer, query, eligible, depth)
+    found_words, hits = None, None
+    if isinstance(semantic, QueryHits):
+        found_words, semantic, hits = semantic
+    words, terms = _lexical(snapshot, analyzer, query, eligible, depth, found_words)
     if semantic is None or snapshot.vectors is None:
         return _fused(snapshot, (words,), depth, None)
-    if isinstance(semantic, QueryHits):
-        query_vector, hits = semantic
-    else:
-        query_vector = semantic
-        hits = snapshot.vectors.search(query_vector, depth, eligible=eligible, tie_rank=snapshot.tie_rank)
+    if hits is None:
+        hits = snapshot.vectors.search(semantic, depth, eligible=eligible, tie_rank=snapshot.tie_rank)
     lists = (words, RankedList("semantic", hits.rows, SEMANTIC_WEIGHT))
     if rule == "rrf" or not len(hits.rows):
         return _fused(snapshot, lists, depth, hits.strategy)
@@ -99,7 +103,7 @@ def rank(
         terms,
         words.rows,
         snapshot.vectors,
-        query_vector,
+        semantic,
         hits,
         tie_rank=snapshot.tie_rank,
         constants=constants,
@@ -120,11 +124,17 @@ def _fused(snapshot: Snapshot, lists: tuple[RankedList, ...], depth: int, strate
 
 
 def _lexical(
-    snapshot: Snapshot, analyzer: FtsAnalyzer, query: str, eligible: npt.NDArray[np.uint8], depth: int
+    snapshot: Snapshot,
+    analyzer: FtsAnalyzer,
+    query: str,
+    eligible: npt.NDArray[np.uint8],
+    depth: int,
+    rows: Rows | None,
 ) -> tuple[RankedList, tuple[str, ...]]:
-    """The lexical hits and the stems that found them."""
+    """The lexical hits and the stems that found them; `rows` where they are known."""
     terms = analyzer.query_terms(query)
-    rows, _ = snapshot.lexical.search(terms, depth, eligible=eligible, tie_rank=snapshot.tie_rank)
+    if rows is None:
+        rows, _ = snapshot.lexical.search(terms, depth, eligible=eligible, tie_rank=snapshot.tie_rank)
     if len(rows) or not query:
         return RankedList("lexical", rows, LEXICAL_WEIGHT), terms
     terms = matching_terms(query, snapshot.lexical)

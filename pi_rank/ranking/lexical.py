@@ -128,12 +128,26 @@ class LexicalIndex:
         :raises TypeError: an array of another type.
         :raises ValueError: an array of another length or not contiguous; k is negative.
         """
+        return self.search_batch([terms], k, eligible=[eligible], tie_rank=tie_rank)[0]
+
+    def search_batch(
+        self,
+        queries: Sequence[Sequence[str]],
+        k: int,
+        *,
+        eligible: Sequence[NDArray[np.uint8] | None],
+        tie_rank: NDArray[np.int32],
+    ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
+        """`search` for each of `queries`, with an `eligible` of its own, in their order.
+
+        :raises TypeError, ValueError: as `search`; or other numbers of queries and of eligibility arrays.
+        """
         if (k := operator.index(k)) < 0:
             raise ValueError(f"k must not be negative, not {k}")
-        eligible = self._live if eligible is None else self._per_row("eligible", eligible, np.uint8)
+        flags = [self._live if own is None else self._per_row("eligible", own, np.uint8) for own in eligible]
         self._per_row("tie_rank", tie_rank, np.int32)
-        k = min(k, self.n_rows)
-        return bm25.search(*self.scored_by(terms), k, eligible, tie_rank)
+        terms = [tuple(query) for query in queries]
+        return bm25.search(self._scorers, terms, self._n_live, min(k, self.n_rows), flags, tie_rank)
 
     def score_rows(
         self, terms: Sequence[str], rows: NDArray[np.int32]

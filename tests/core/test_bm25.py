@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,27 @@ def test_search_is_the_reference_to_the_last_bit(history, terms, k, random):
     )
     expected = reference.bm25(live, terms, k, eligible=eligible, tie_rank=tie_rank)
     assert list(zip(rows.tolist(), scores.tolist(), strict=True)) == expected
+
+
+@given(histories(), st.lists(QUERIES, max_size=4), st.integers(0, 20), st.randoms())
+def test_a_batch_is_each_search(history, queries, k, random):
+    index, _ = history
+    tie_rank = np.array(random.sample(range(index.n_rows), index.n_rows), np.int32)
+    eligible = [
+        None if random.random() < 0.3 else np.array([random.random() < 0.7 for _ in tie_rank], np.uint8)
+        for _ in queries
+    ]
+    found = index.search_batch(queries, k, eligible=eligible, tie_rank=tie_rank)
+    assert len(found) == len(queries)
+    for query, flags, (rows, scores) in zip(queries, eligible, found, strict=True):
+        one_rows, one_scores = index.search(query, k, eligible=flags, tie_rank=tie_rank)
+        assert (rows.tolist(), scores.tolist()) == (one_rows.tolist(), one_scores.tolist())
+
+
+def test_a_batch_needs_an_eligibility_array_for_each_query():
+    index = LexicalIndex.build([b"a\n"])
+    with pytest.raises(ValueError, match="zip"):
+        index.search_batch([("a",), ("a",)], 1, eligible=[None], tie_rank=np.array([0], np.int32))
 
 
 def test_blocks_with_and_without_eligible_rows():
