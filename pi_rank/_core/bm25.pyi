@@ -30,7 +30,7 @@ def search(
 
     A term that a query repeats counts again. The GIL is let go once for all queries.
 
-    :raises ValueError: other numbers of queries and of eligibility arrays; an array that ends before the rows.
+    :raises ValueError: other numbers of queries and of eligibility arrays; an array that ends too soon.
     """
 
 def score_rows(
