@@ -13,7 +13,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
 from arrays cimport int_array
-from pi_rank._core.vectors cimport Hit, Kernel, Rows, Table, VectorTable, hits_to_arrays, supported_kernels
+from topk cimport Hit, hit_arrays
+from pi_rank._core.vectors cimport Kernel, Rows, Table, VectorTable, supported_kernels
 
 from pi_rank._core.vectors import checked_array
 from pi_rank.errors import VectorError
@@ -112,7 +113,7 @@ cdef class LinkGraph:
                 found[i] = best_rows(
                     self.links, table.table, node_rows, what, &query_view[i, 0], wanted[i], k, kernel[0]
                 )
-        return [hits_to_arrays(found[i]) for i in range(found.size())]
+        return [hit_arrays(found[i]) for i in range(found.size())]
 
     cdef checked(self, VectorTable table, queries):
         if table.table.count < self.links.count:

@@ -17,6 +17,7 @@
 #include <memory>
 #include <vector>
 
+#include "hit.hpp"
 #include "prefetch.hpp"
 #include "vectors_kernels.hpp"
 #include "vectors_query.hpp"
@@ -33,15 +34,7 @@ struct Rows {
     int64_t count;
 };
 
-struct Hit {
-    double score;
-    int32_t tie;
-    int32_t row;
-    bool operator<(const Hit& other) const {
-        if (score != other.score) return score > other.score;
-        return tie != other.tie ? tie < other.tie : row < other.row;
-    }
-};
+using pi_rank::Hit;
 
 // One query's search: `scan` ranges of the rows, each once, then `finish`.
 class Search {

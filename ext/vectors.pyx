@@ -12,10 +12,15 @@ from __future__ import annotations
 
 import numpy as np
 
+cimport numpy as cnp
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
+from topk cimport Hit, hit_arrays
+
 from pi_rank.errors import VectorError
+
+cnp.import_array()
 
 cdef double TOLERANCE = 1e-3  # how far from 1 the length of a "unit" vector may be; a float16 copy stays within
 NORM_TOLERANCE = TOLERANCE
@@ -140,8 +145,7 @@ cdef class VectorTable:
     def nbytes(self):
         """Bytes held for vectors, codes and rows; the vectors may be shared with other tables."""
         per_node = self.table.dimension * 4 + self.table.width + 8
-        segments = (self.table.count + SEGMENT_ROWS - 1) // SEGMENT_ROWS
-        return int(segments * SEGMENT_ROWS * per_node + self.row_node.nbytes)
+        return int(self.table.count * per_node + self.row_node.nbytes)
 
     def vectors(self, int64_t begin, int64_t end):
         """A copy of the vectors [begin, end), float32[end - begin, d]."""
@@ -231,7 +235,7 @@ cdef class VectorTable:
         cdef vector[vector[Hit]] found
         with nogil:
             found = search_many(self.table, what, flag_pointers, &query_view[0, 0], most, chosen[0])
-        return [hits_to_arrays(found[i]) for i in range(len(flags))]
+        return [hit_arrays(found[i]) for i in range(len(flags))]
 
     cdef per_row(self, value, name, dtype):
         array = checked_array(value, name, dtype, 1)
@@ -252,15 +256,3 @@ cdef const uint8_t* first_flag(flags) except? NULL:
         return NULL
     cdef const uint8_t[::1] view = flags
     return &view[0]
-
-
-cdef hits_to_arrays(const vector[Hit]& hits):
-    rows = np.empty(hits.size(), dtype=np.int32)
-    scores = np.empty(hits.size(), dtype=np.float64)
-    cdef int32_t[::1] row_view = rows
-    cdef double[::1] score_view = scores
-    cdef size_t i
-    for i in range(hits.size()):
-        row_view[i] = hits[i].row
-        score_view[i] = hits[i].score
-    return rows, scores

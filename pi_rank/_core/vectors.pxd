@@ -3,6 +3,8 @@
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
+from topk cimport Hit
+
 
 cdef extern from "vectors.hpp" namespace "pi_vectors" nogil:
     int SEGMENT_ROWS
@@ -20,10 +22,6 @@ cdef extern from "vectors.hpp" namespace "pi_vectors" nogil:
         const int32_t* rows
         const int32_t* tie_rank
         int64_t count
-
-    cdef cppclass Hit:
-        double score
-        int32_t row
 
     cdef cppclass Kernel:
         const char* name
@@ -52,6 +50,3 @@ cdef class VectorTable:
     cdef list run(self, queries, k, tie_rank, eligible, rows, kernel)
     cdef per_row(self, value, name, dtype)
     cdef some_rows(self, value)
-
-
-cdef hits_to_arrays(const vector[Hit]& hits)
