@@ -33,7 +33,7 @@ TURN = (
 BM25 = "Medians. bm25s is given stems, the others text; `reference` is plain Python.\n\n"
 VECTORS = (
     "384 dimensions. pi_rank is the exact scan, numpy gathers what is eligible. hnswlib (ef_search 100) and "
-    "pi_rank hnsw (its graph walked over int8 codes, ef_search 200, then rescored) are approximate; "
+    "pi_rank hnsw (its graph walked over int8 codes, ef_search 300, then rescored) are approximate; "
     "`reference` is plain Python over 200 rows.\n\n"
 )
 SCOPE = "The number is of phrases; all tokenise with the same routine.\n\n"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Turns whose vectors are searched in one pass: with fewer, threads wait for each other more than they work.
+# Turns that are searched for together, at most: with fewer, threads wait for each other more than they work.
 ITEMS_PER_TASK = 64
 TASKS_AHEAD = 2
 
@@ -31,7 +31,7 @@ def in_order(
     :param threads: by default one a core. Gains where `work` lets go of the GIL.
     """
     workers = threads or os.cpu_count() or 1
-    tasks = _tasks(iter(items))
+    tasks = _tasks(iter(items), workers)
     if workers == 1:
         for task in tasks:
             yield from work(task)
@@ -49,6 +49,9 @@ def in_order(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _tasks(items: Iterator[Item]) -> Iterator[list[Item]]:
-    while task := list(islice(items, ITEMS_PER_TASK)):
-        yield task
+def _tasks(items: Iterator[Item], workers: int) -> Iterator[list[Item]]:
+    """Items for a whole task of each worker are shared out evenly: few items keep all workers busy too."""
+    while window := list(islice(items, workers * ITEMS_PER_TASK)):
+        size = -(-len(window) // workers)
+        for start in range(0, len(window), size):
+            yield window[start : start + size]

@@ -8,6 +8,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,6 +32,7 @@ class Project(msgspec.Struct, frozen=True):
     name: str
 
 
+@lru_cache(maxsize=4_096)
 def slug(text: str) -> str:
     """The text as a key for comparing names: NFKC, case folded, runs of letters and digits joined by `-`.
 

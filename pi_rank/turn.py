@@ -203,7 +203,7 @@ def _scoped(
         scratchpad=memory.notes.scratchpad,
         contested=contested,
         daily_log=memory.notes.daily,
-        sessions=_sessions(memory.notes.sessions) if wants_sessions(prompt) else (),
+        sessions=_sessions(memory.notes.sessions, prompt),
     )
     block = build_block(parts, max_bytes=request.max_bytes)
     watch.lap("block")
@@ -289,7 +289,9 @@ def _contested(memory: Memory, prompt: str, allowed: Eligibility) -> list[Memory
     return [snapshot.record(row) for row in rows.tolist()]
 
 
-def _sessions(sessions: tuple[SessionSummary, ...]) -> list[tuple[str, str]]:
+def _sessions(sessions: tuple[SessionSummary, ...], prompt: str) -> list[tuple[str, str]]:
+    if not sessions or not wants_sessions(prompt):
+        return []
     return [
         (
             session.project,

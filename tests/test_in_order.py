@@ -30,7 +30,7 @@ def test_nothing_is_read_far_ahead():
     results = in_order(list, items(), 2)
     for _ in range(100):
         next(results)
-    assert len(taken) <= 100 + ITEMS_PER_TASK * (2 * TASKS_AHEAD + 1)
+    assert len(taken) <= 100 + ITEMS_PER_TASK * 2 * (TASKS_AHEAD + 1)
     results.close()
 
 
@@ -44,6 +44,13 @@ def test_threads_work_at_the_same_time():
         return items
 
     assert len(list(in_order(work, range(2 * ITEMS_PER_TASK), 2))) == 2 * ITEMS_PER_TASK
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(5, [3, 2]), (64, [32, 32]), (130, [64, 64, 1, 1]), (1, [1])])
+def test_few_items_keep_every_thread_at_work(count, sizes):
+    assert list(in_order(lambda items: [len(items)] * len(items), range(count), 2)) == [
+        size for size in sizes for _ in range(size)
+    ]
 
 
 def test_an_error_is_raised_in_its_place():

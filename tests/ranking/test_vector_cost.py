@@ -8,9 +8,9 @@ from pi_rank.ranking.vector_cost import exact_cost, fetch_size, graph_cost
 
 
 @pytest.mark.parametrize(
-    ("k", "share", "nodes"), [(1, 1.0, 100), (50, 1.0, 100), (51, 1.0, 102), (50, 0.1, 1000), (3, 0.01, 600)]
+    ("k", "share", "nodes"), [(1, 1.0, 100), (33, 1.0, 100), (34, 1.0, 102), (50, 0.1, 1500), (3, 0.01, 900)]
 )
-def test_fetch_size_is_twice_k_over_the_share_and_at_least_ef(k, share, nodes):
+def test_fetch_size_is_three_times_k_over_the_share_and_at_least_ef(k, share, nodes):
     assert fetch_size(k, share) == nodes
 
 
