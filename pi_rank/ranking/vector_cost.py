@@ -5,14 +5,14 @@ sentence embeddings; best of 25, processor time). Only their ratios matter. Meas
 predicted microseconds per search:
 
     vectors   eligible    k    scan           graph
-    1,000     all        10    14 (22)        48 (57)
+    1,000     all        10    14 (22)        48 (56)
     10,000    all        10    90 (101)       61 (75)
     10,000    all       100    133 (146)      151 (193)
-    10,000    a tenth    10    18 (31)        135 (193)
+    10,000    a tenth    10    18 (32)        135 (193)
     100,000   all        10    974 (892)      89 (108)
     100,000   all       100    1120 (937)     319 (291)
     100,000   half      100    915 (937)      562 (567)
-    100,000   a tenth    10    229 (202)      264 (291)
+    100,000   a tenth    10    229 (201)      264 (291)
 """
 
 from __future__ import annotations
