@@ -22,6 +22,7 @@ from typing import NamedTuple
 from benchmarks.corpus import Corpus
 from benchmarks.hashing_embedder import HashingEmbedder
 from pi_rank import MemoryEngine, SessionContext
+from pi_rank.ranking.semantic import VectorIndex
 from tests.memory import write_root
 from tests.snapshots import WORDS
 
@@ -128,14 +129,26 @@ def window(task, threads, seconds=0.1):
 
 
 @contextmanager
+def without_graphs():
+    """Meanwhile no graph is built: that would have a core to itself for some seconds."""
+    wants = VectorIndex.wants_graph
+    VectorIndex.wants_graph = property(lambda self: False)
+    try:
+        yield
+    finally:
+        VectorIndex.wants_graph = wants
+
+
+@contextmanager
 def asking(folder, size=20_000):
-    """A task for `window`: one turn of 60 words over so many records, its vector given."""
+    """A task for `window`: one turn of 60 words over so many records, its vector given, by exact scan."""
     corpus, embedder = Corpus(seed=5, size=size), HashingEmbedder(1024)
     root = corpus.write(folder / "root")
     prompts = corpus.prompts(64, 60)
     contexts = [SessionContext(latest_user_message=prompt) for prompt in prompts]
     vectors = embedder.embed_documents(prompts)
-    with MemoryEngine.open(root, store=folder / "store.sqlite3", model=embedder) as engine:
+    opened = MemoryEngine.open(root, store=folder / "store.sqlite3", model=embedder)
+    with without_graphs(), opened as engine:
         engine.sync()
 
         def ask(thread, call):
