@@ -8,6 +8,10 @@
 
 #include "prefetch.hpp"
 
+#if defined(_MSC_VER)
+#include <intrin.h>
+#endif
+
 namespace pi_rank {
 
 // A term that the segment has, at its place in the query. A term that the query repeats is there as often.
@@ -28,10 +32,21 @@ struct Documents {
     bool has(int32_t row) const { return row >= first_row && row < first_row + n_rows; }
 };
 
+inline size_t lowest_bit(uint64_t word) {
+#if defined(_MSC_VER)
+    unsigned long at;
+    _BitScanForward64(&at, word);
+    return at;
+#else
+    return size_t(__builtin_ctzll(word));
+#endif
+}
+
 // Finds the places of a term in the query: open addressing with linear probing, repetitions chained in order.
 class QueryTerms {
 public:
-    explicit QueryTerms(const std::vector<QueryTerm>& terms) : terms_(terms), next_(terms.size(), NONE) {
+    explicit QueryTerms(const std::vector<QueryTerm>& terms)
+        : terms_(terms), next_(terms.size(), NONE), code_of_(terms.size()), is_found_(terms.size() / WORD + 1, 0) {
         size_t size = 64;
         while (size < SPARSE * terms.size()) size *= 2;
         slots_.assign(size, {NONE, NONE});
@@ -54,18 +69,22 @@ public:
             found_[count] = {slot_of(documents.terms[i]).place, documents.codes[i]};
             count += found_[count].place != NONE;
         }
-        found_.resize(count);
-        for (size_t i = 0; i < found_.size(); ++i)
-            if (const int32_t next = next_[found_[i].place]; next != NONE) found_.push_back({next, found_[i].code});
-        std::sort(found_.begin(), found_.end());
-        for (const Found& one : found_) {
-            *score += terms_[one.place].idf * documents.impacts[one.code];
-            *idf += terms_[one.place].idf;
-        }
+        for (size_t i = 0; i < count; ++i)
+            for (int32_t place = found_[i].place; place != NONE; place = next_[place]) {
+                code_of_[place] = found_[i].code;
+                is_found_[place / WORD] |= uint64_t(1) << (place % WORD);
+            }
+        for (size_t word = 0; word < is_found_.size(); ++word)
+            for (; is_found_[word]; is_found_[word] &= is_found_[word] - 1) {  // leaves all of them 0
+                const size_t place = word * WORD + lowest_bit(is_found_[word]);
+                *score += terms_[place].idf * documents.impacts[code_of_[place]];
+                *idf += terms_[place].idf;
+            }
     }
 
 private:
     static constexpr int32_t NONE = -1;
+    static constexpr int32_t WORD = 64;
     static constexpr size_t SPARSE = 8;  // slots per term: the first one looked at is nearly always the right one
 
     struct Slot {
@@ -73,7 +92,6 @@ private:
     };
     struct Found {
         int32_t place, code;
-        bool operator<(const Found& other) const { return place < other.place; }
     };
 
     // Where the term is, or would be.
@@ -87,7 +105,10 @@ private:
     const std::vector<QueryTerm>& terms_;
     std::vector<int32_t> next_;  // by place: the next place of the same term
     std::vector<Slot> slots_;    // a term and its first place
-    std::vector<Found> found_;   // of one document; kept for the next
+    // Of one document; the room is kept for the next.
+    std::vector<Found> found_;
+    std::vector<int32_t> code_of_;    // by place
+    std::vector<uint64_t> is_found_;  // a bit by place
 };
 
 // Adds to the score, and to the idf, of each of the rows that is one of the documents.

@@ -19,7 +19,7 @@ from pi_rank.project import slug
 from pi_rank.results import SyncReport
 from pi_rank.root_contents import RootContents
 from pi_rank.store_model import ModelChoice, hand_over, read_choice, write_choice
-from pi_rank.store_schema import REBUILD, DamagedStoreError, connect, transaction, translated
+from pi_rank.store_schema import REBUILD, DamagedStoreError, connect, store_error, transaction, translated
 from pi_rank.store_sync import (
     Analyzer,
     apply_contents,
@@ -131,8 +131,11 @@ class MemoryStore:
 
     def version(self) -> StoreVersion:
         """The store's version now: a few microseconds, and never waits for a writer."""
-        with self._pulse.lock, translated(self.path):
-            return StoreVersion._make(self._pulse.connection.execute(_VERSION).fetchone())
+        try:
+            with self._pulse.lock:
+                return StoreVersion._make(self._pulse.connection.execute(_VERSION).fetchone())
+        except sqlite3.Error as error:
+            raise store_error(self.path, error) from error
 
     def verify(self) -> None:
         """Read the whole file and check that it is sound; for a doctor, not for a turn.

@@ -127,10 +127,15 @@ def translated(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        meaning = _meaning(str(error))
-        if meaning is None:
-            raise DamagedStoreError(f"the store {path} is damaged ({error}); {REBUILD}") from error
-        raise StoreError(f"the store {path} {meaning}") from error
+        raise store_error(path, error) from error
+
+
+def store_error(path: Path, error: sqlite3.Error) -> StoreError:
+    """What an error of SQLite's is to a user of the store."""
+    meaning = _meaning(str(error))
+    if meaning is None:
+        return DamagedStoreError(f"the store {path} is damaged ({error}); {REBUILD}")
+    return StoreError(f"the store {path} {meaning}")
 
 
 def _meaning(message: str) -> str | None:

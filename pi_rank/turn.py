@@ -271,7 +271,7 @@ def _hard_rules(snapshot: Snapshot, allowed: Eligibility) -> list[int]:
     found: list[int] = []
     for start in range(0, len(snapshot.hard_rules), RULES_AT_A_TIME):
         rows = snapshot.hard_rules[start : start + RULES_AT_A_TIME]
-        found += rows[allowed.eligible[rows] != 0].tolist()
+        found += rows[allowed.eligible[rows].view(np.bool_)].tolist()
         if len(found) >= MAX_HARD_RULES:
             break
     return found[:MAX_HARD_RULES]

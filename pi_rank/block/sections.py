@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from functools import lru_cache
 
 import msgspec
 
@@ -53,7 +54,13 @@ def build_block(parts: BlockParts, *, max_bytes: int = MAX_BLOCK_BYTES) -> Block
 def count_hard_rules(rules: Sequence[MemoryRecord], *, max_bytes: int = MAX_BLOCK_BYTES) -> int:
     """How many of `rules` a block of `max_bytes` has room for; the rest may be shown elsewhere in it."""
     room = min(HARD_RULES_BYTES, max_bytes - byte_length(TITLE) - 1) - byte_length("## Hard Rules\n")
-    return fit_lines([hard_rule_line(rule) for rule in rules], room).shown
+    return _count_fitting(tuple([hard_rule_line(rule) for rule in rules]), room)
+
+
+@lru_cache(maxsize=64)
+def _count_fitting(lines: tuple[Line, ...], room: int) -> int:
+    # Every turn of a session asks about the same rules.
+    return fit_lines(lines, room).shown
 
 
 def _write(page: Page, parts: BlockParts) -> dict[str, tuple[str, ...]]:
