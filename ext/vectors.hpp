@@ -46,6 +46,9 @@ public:
     }
 
     void scan(int64_t begin, int64_t end) {
+        const Segment* segment = nullptr;
+        int32_t number = -1;  // of the segment
+        size_t filled = 0;
         for (int64_t i = begin; i < end; ++i) {
             if (rows_.rows == nullptr && rows_.eligible != nullptr) i = skip_ineligible(i, end);
             if (i == end) break;
@@ -53,17 +56,23 @@ public:
             if (rows_.eligible != nullptr && !rows_.eligible[row]) continue;
             const int32_t node = rows_.row_node[row];
             if (node < 0) continue;
-            const Segment& segment = *table_.segments[node / SEGMENT_ROWS];
-            const int32_t place = node % SEGMENT_ROWS;
-            block_codes_[filled_] = segment.codes.get() + place * table_.width;
-            block_scale_[filled_] = segment.scales[place];
-            block_error_[filled_] = segment.errors[place];
-            block_row_[filled_] = row;
+            const uint32_t place = uint32_t(node) % SEGMENT_ROWS;
+            if (int32_t(uint32_t(node) / SEGMENT_ROWS) != number) {
+                number = int32_t(uint32_t(node) / SEGMENT_ROWS);
+                segment = table_.segments[size_t(number)].get();
+            }
+            block_codes_[filled] = segment->codes.get() + place * table_.width;
+            block_scale_[filled] = segment->scales[place];
+            block_error_[filled] = segment->errors[place];
+            block_row_[filled] = row;
             // At 100,000 rows this halves the time of a scan, which is a wait for memory.
-            pi_rank::prefetch(block_codes_[filled_], table_.width);
-            if (++filled_ == BLOCK) flush();
+            pi_rank::prefetch(block_codes_[filled], table_.width);
+            if (++filled == BLOCK) {
+                flush(filled);
+                filled = 0;
+            }
         }
-        flush();
+        flush(filled);
     }
 
     // The k best, best first; equal scores by tie rank.
@@ -110,17 +119,20 @@ private:
         return i;
     }
 
-    void flush() {
+    // Takes in the first `filled` rows of the block.
+    void flush(size_t filled) {
         int32_t dots[BLOCK];
-        kernel_.dot_rows(block_codes_, filled_, encoded_.codes.data(), table_.width, dots);
-        for (size_t i = 0; i < filled_; ++i) {
-            const double value = encoded_.step * block_scale_[i] * dots[i];
-            const double margin = encoded_.norm * block_error_[i] + encoded_.error;
-            if (value + margin < threshold_) continue;
-            candidates_.push_back({value + margin, block_row_[i]});
-            raise_threshold(value - margin);
+        double values[BLOCK], margins[BLOCK];
+        kernel_.dot_rows(block_codes_, filled, encoded_.codes.data(), table_.width, dots);
+        for (size_t i = 0; i < filled; ++i) {
+            values[i] = encoded_.step * block_scale_[i] * dots[i];
+            margins[i] = encoded_.norm * block_error_[i] + encoded_.error;
         }
-        filled_ = 0;
+        for (size_t i = 0; i < filled; ++i) {
+            if (values[i] + margins[i] < threshold_) continue;
+            candidates_.push_back({values[i] + margins[i], block_row_[i]});
+            raise_threshold(values[i] - margins[i]);
+        }
     }
 
     // Keeps the k best lower bounds, and about as many again before the worse half is dropped: for the k of a
@@ -158,7 +170,6 @@ private:
     double threshold_ = -std::numeric_limits<double>::infinity();
     std::vector<double> lowers_;
     std::vector<Candidate> candidates_;
-    size_t filled_ = 0;
     const int8_t* block_codes_[BLOCK];
     float block_scale_[BLOCK];
     float block_error_[BLOCK];
