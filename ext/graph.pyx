@@ -16,7 +16,7 @@ from arrays cimport int_array
 from topk cimport Hit, hit_arrays
 from pi_rank._core.vectors cimport Kernel, Rows, Table, VectorTable, supported_kernels
 
-from pi_rank._core.vectors import checked_array
+from pi_rank._core.vectors import checked_array, checked_vectors
 from pi_rank.errors import VectorError
 
 cnp.import_array()
@@ -82,7 +82,7 @@ cdef class LinkGraph:
         self, VectorTable table, queries, Py_ssize_t k, list fetched, const int64_t[::1] first,
         const int32_t[::1] rows, tie_rank, list eligible,
     ):
-        cdef const float[:, ::1] query_view = self.checked(table, checked_array(queries, "queries", np.float32, 2))
+        cdef const float[:, ::1] query_view = self.checked(table, checked_vectors(queries, "query", table.dimension))
         cdef const int32_t[::1] node_view = table.row_node
         cdef const int32_t[::1] tie_view = table.per_row(tie_rank, "tie_rank", np.int32)
         cdef const Kernel* kernel = &supported_kernels().list[0]

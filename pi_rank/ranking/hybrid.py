@@ -40,8 +40,8 @@ class Ranking(NamedTuple):
     """Rows, best first, with what they were ranked by. `strategy` says how vectors were searched.
 
     `parts`: for each list, what its source adds to the scores; None where the ranks in the lists alone make
-    the scores. `relevance`: how near the query came to any row (blend.relevance);
-    None where there is nothing to tell it by, and under "rrf".
+    the scores. `relevance`: how near the query came to any row (see `Blend`); None where there is nothing to
+    tell it by, and under "rrf".
     """
 
     rows: Rows

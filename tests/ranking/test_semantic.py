@@ -234,7 +234,13 @@ def test_wrong_graphs_and_strategies_are_refused(index, graph):
 @pytest.mark.parametrize("strategy", ["exact", "hnsw"])
 @pytest.mark.parametrize(
     "query",
-    [QUERIES[0].astype(np.float64), QUERIES[0][:-1], np.full(D, np.nan, np.float32), QUERIES[:1]],
+    [
+        QUERIES[0].astype(np.float64),
+        QUERIES[0][:-1],
+        np.full(D, np.nan, np.float32),
+        QUERIES[:1],
+        QUERIES[0] * 2,
+    ],
 )
 def test_bad_queries_are_refused_by_both_strategies(index, query, strategy):
     with pytest.raises(VectorError):
