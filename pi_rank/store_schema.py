@@ -179,21 +179,32 @@ def _connect_read_only(path: Path) -> sqlite3.Connection:
 
 def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
     """True for a store of this version, False for an empty file. Changes nothing: it may be another's."""
-    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if connection.in_transaction:
+        application_id, version, tables = _identity(connection)
+    else:  # all of one moment: another process may be making the store
+        with transaction(connection, write=False):
+            application_id, version, tables = _identity(connection)
     if application_id == APPLICATION_ID:
         if version != SCHEMA_VERSION:
             raise StoreVersionError(
                 f"the store {path} has schema version {version}, not {SCHEMA_VERSION} as here; {REBUILD}"
             )
         return True
-    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if application_id or version or tables:
         raise ForeignFileError(
             f"{path} is another program's SQLite file and is left alone; name another store with --store, "
             "in which `pi-rank rebuild` can work"
         )
     return False
+
+
+def _identity(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """Application id, schema version, and number of tables and indexes."""
+    return (
+        connection.execute("PRAGMA application_id").fetchone()[0],
+        connection.execute("PRAGMA user_version").fetchone()[0],
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0],
+    )
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:

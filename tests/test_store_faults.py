@@ -10,10 +10,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from pi_rank import store_schema
 from pi_rank.errors import MemoryRootError, StoreError, StoreVersionError
 from pi_rank.memory_root import MemoryRoot
 from pi_rank.records import decode_record
@@ -88,6 +90,23 @@ def test_two_processes_that_sync_at_once_take_turns(tmp_path, path):
         assert len(marks(store)) == 2_000
         assert store.generation == 1
     check_sound(path)
+
+
+def test_a_store_that_another_process_makes_meanwhile_is_not_taken_for_a_foreign_file(path):
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path)) as first:
+        first.execute("PRAGMA journal_mode = WAL")
+    with closing(sqlite3.connect(path, isolation_level=None)) as looking:
+        made = []
+
+        def make_it(statement):
+            if "user_version" in statement and not made:
+                made.append(MemoryStore.open(path))
+
+        looking.set_trace_callback(make_it)
+        assert store_schema._is_ours(looking, path) is False  # as it was when the look began
+        assert store_schema._is_ours(looking, path) is True
+        made[0].close()
 
 
 def test_a_reader_in_another_process_never_sees_half_a_sync(tmp_path, path):
