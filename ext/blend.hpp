@@ -9,6 +9,8 @@
 #include <numeric>
 #include <vector>
 
+#include "hit.hpp"
+#include "prefetch.hpp"
 #include "vectors_kernels.hpp"
 #include "vectors_table.hpp"
 
@@ -172,25 +174,13 @@ private:
     // The places of the `count` best candidates so far, of those that `counts` says, best first.
     template <class Counts>
     std::vector<size_t> best(size_t count, const Counts& counts) const {
-        struct Scored {
-            double score;
-            int32_t tie;
-            uint32_t place;
-            bool operator<(const Scored& other) const {
-                return score != other.score ? score > other.score : tie < other.tie;
-            }
-        };
-        std::vector<Scored> scored;
+        std::vector<pi_rank::Hit> scored;  // `row` is the place
         scored.reserve(found_.rows.size());
         for (size_t i = 0; i < found_.rows.size(); ++i)
-            if (counts(i)) scored.push_back({words_[i] + meaning_[i], tie_rank_[found_.rows[i]], uint32_t(i)});
-        count = std::min(count, scored.size());
-        if (count == scored.size())
-            std::sort(scored.begin(), scored.end());
-        else
-            std::partial_sort(scored.begin(), scored.begin() + count, scored.end());
-        std::vector<size_t> places(count);
-        for (size_t i = 0; i < count; ++i) places[i] = scored[i].place;
+            if (counts(i)) scored.push_back({words_[i] + meaning_[i], tie_rank_[found_.rows[i]], int32_t(i)});
+        pi_rank::finish(scored, count);
+        std::vector<size_t> places;
+        for (const pi_rank::Hit& hit : scored) places.push_back(size_t(hit.row));
         return places;
     }
 

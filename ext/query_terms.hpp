@@ -1,7 +1,6 @@
 // The terms of a query as one segment of an index numbers them, and what they add to the score of a document.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
