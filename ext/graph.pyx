@@ -14,7 +14,7 @@ from libcpp.vector cimport vector
 
 from arrays cimport int_array
 from topk cimport Hit, hit_arrays
-from pi_rank._core.vectors cimport Kernel, Rows, Table, VectorTable, supported_kernels
+from pi_rank._core.vectors cimport Kernel, Rows, Table, VectorTable, first_flag, supported_kernels
 
 from pi_rank._core.vectors import checked_array, checked_vectors
 from pi_rank.errors import VectorError
@@ -89,7 +89,6 @@ cdef class LinkGraph:
         cdef vector[vector[Hit]] found
         cdef vector[const uint8_t*] flags
         cdef vector[size_t] wanted = fetched
-        cdef const uint8_t[::1] flag_view
         cdef NodeRows node_rows
         cdef Rows what
         cdef size_t i
@@ -101,11 +100,7 @@ cdef class LinkGraph:
         what.row_node, what.tie_rank = &node_view[0], &tie_view[0]
         eligible = [None if each is None else table.per_row(each, "eligible", np.uint8) for each in eligible]
         for each in eligible:  # held by the list while they are read
-            if each is None:
-                flags.push_back(NULL)
-            else:
-                flag_view = each
-                flags.push_back(&flag_view[0])
+            flags.push_back(first_flag(each))
         found.resize(wanted.size())
         with nogil:
             for i in range(wanted.size()):

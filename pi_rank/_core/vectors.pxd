@@ -41,6 +41,9 @@ cdef extern from "vectors.hpp" namespace "pi_vectors" nogil:
                                     int64_t, const Kernel&) except +
 
 
+cdef const uint8_t* first_flag(flags) except? NULL
+
+
 cdef class VectorTable:
     cdef Table table
     cdef readonly object row_node  # int32[n_rows], read-only

@@ -4,47 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pi_rank._core.vectors import VectorTable, checked_array
 from pi_rank.errors import VectorError
+from pi_rank.ranking.graph import Flags, Floats, Graph, Ints
 from pi_rank.ranking.node_rows import NodeRows
 from pi_rank.ranking.vector_cost import EF_SEARCH, exact_cost, fetch_size, graph_cost
 
 Strategy = Literal["auto", "exact", "hnsw"]
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.uint8]
 
 BATCH_TILE = 32  # queries per pass over the vectors: more share a pass, but their candidates leave the cache
 
 MOST_FETCHED = 0.25  # of its nodes, that a graph is asked for: past it, what it cannot reach may be missed
 TYPICAL_K = 10  # of a search that a graph is built for
-
-
-class NodeGraph(Protocol):
-    """What an index needs of an approximate graph over its first `count` vectors (see `ranking/graph.py`)."""
-
-    @property
-    def count(self) -> int:
-        """How many vectors, from the first on, the graph knows."""
-        ...
-
-    def search(
-        self,
-        table: VectorTable,
-        queries: Floats,
-        k: int,
-        fetched: Sequence[int],
-        node_rows: NodeRows,
-        tie_rank: Ints,
-        eligible: Sequence[Flags | None],
-    ) -> list[tuple[Ints, npt.NDArray[np.float64]]]:
-        """For each query the k best rows of about the `fetched` nearest nodes and of those not known here."""
-        ...
 
 
 class VectorHits(NamedTuple):
@@ -64,7 +40,7 @@ class VectorIndex:
 
     __slots__ = ("_rows", "graph", "table")
 
-    def __init__(self, table: VectorTable, graph: NodeGraph | None = None) -> None:
+    def __init__(self, table: VectorTable, graph: Graph | None = None) -> None:
         self.table = table
         self.graph = graph
         if graph is not None:
@@ -91,7 +67,7 @@ class VectorIndex:
         """
         return VectorIndex(self.table.updated(new_vectors, row_node), self.graph)
 
-    def with_graph(self, graph: NodeGraph | None) -> VectorIndex:
+    def with_graph(self, graph: Graph | None) -> VectorIndex:
         """This index with `graph` over its first vectors, or without one.
 
         :param graph: of these vectors; nobody can tell by the graph.
