@@ -15,14 +15,28 @@ from setuptools import Extension, find_packages, setup
 COMPILE_ARGS = (
     ["/O2", "/W3", "/std:c++17"]
     if sys.platform == "win32"
-    else ["-O3", "-std=c++17", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-cast-function-type"]
+    # -g0: Python's own flags ask for debug information, which is a third of the compile time and nine tenths of a
+    # module's size.
+    else ["-O3", "-g0", "-std=c++17", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-cast-function-type"]
 )
 SANITIZE = os.environ.get("PI_RANK_SANITIZE")  # "address,undefined": see CONTRIBUTING.md
 EXTRA = [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-g"] if SANITIZE else []
 
+GENERATED = Path("build/cython")
+SOURCES = sorted(Path("ext").glob("*.pyx"))
 HEADERS = [
-    header.as_posix() for pattern in ("*.hpp", "*.pxd") for header in sorted(Path("ext").glob(pattern))
+    header.as_posix()
+    for folder, pattern in (("ext", "*.hpp"), ("ext", "*.pxd"), ("pi_rank/_core", "*.pxd"))
+    for header in sorted(Path(folder).glob(pattern))
 ]
+
+# cythonize sees that a module's own declarations changed only where they lie beside its source.
+for source in SOURCES:
+    declarations = Path("pi_rank/_core", source.name).with_suffix(".pxd")
+    generated = (GENERATED / source).with_suffix(".cpp")
+    if declarations.exists() and generated.exists():
+        if generated.stat().st_mtime < declarations.stat().st_mtime:
+            generated.unlink()
 
 extensions = [
     Extension(
@@ -35,7 +49,7 @@ extensions = [
         depends=HEADERS,
         language="c++",
     )
-    for source in sorted(Path("ext").glob("*.pyx"))
+    for source in SOURCES
 ]
 
 setup(
@@ -44,7 +58,7 @@ setup(
     options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=cythonize(
         extensions,
-        build_dir="build/cython",
+        build_dir=GENERATED.as_posix(),
         include_path=["ext", "."],
         compiler_directives={
             "language_level": 3,
