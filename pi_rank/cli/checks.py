@@ -107,6 +107,9 @@ def check_libraries(_: argparse.Namespace) -> Check:
     """The libraries that pi_rank needs can be loaded; which versions they have."""
     from importlib.metadata import version
 
+    from pi_rank.embedding.runtime import silence_onnxruntime
+
+    silence_onnxruntime()
     names = ["numpy", "msgspec", "hnswlib", "onnxruntime", "tokenizers", "platformdirs", "rich"]
     broken = [f"{name} ({error})" for name in names if (error := _import_error(name))]
     if broken:

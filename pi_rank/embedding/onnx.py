@@ -10,6 +10,7 @@ import numpy as np
 
 from pi_rank.embedding.cards import OnnxCard
 from pi_rank.embedding.registry import read_verified
+from pi_rank.embedding.runtime import import_onnxruntime
 from pi_rank.embedding.texts import VectorCache, load_tokenizer, readable
 from pi_rank.errors import ModelError
 
@@ -133,8 +134,7 @@ class OnnxEmbedder:
 
 
 def _load_session(card: OnnxCard) -> Any:  # noqa: ANN401
-    import onnxruntime
-
+    onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

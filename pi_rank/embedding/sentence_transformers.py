@@ -12,6 +12,7 @@ import numpy as np
 
 from pi_rank.embedding.cards import SentenceTransformersCard
 from pi_rank.embedding.registry import shipped_cards
+from pi_rank.embedding.runtime import silence_onnxruntime
 from pi_rank.errors import ModelError
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def _load(card: SentenceTransformersCard) -> Any:  # noqa: ANN401
             f"{card.source!r} is none of the models that ship with pi-rank ({', '.join(shipped_cards())}), "
             "and to run it with sentence-transformers needs: pip install 'pi-rank[sentence-transformers]'"
         )
+    silence_onnxruntime()  # the onnx backend imports it
     from sentence_transformers import SentenceTransformer
 
     try:

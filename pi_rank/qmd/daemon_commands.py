@@ -8,7 +8,9 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import pi_rank
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.call import Call
 from pi_rank.qmd.errors import QmdError
@@ -19,7 +21,6 @@ START_SECONDS = 20.0
 STOP_SECONDS = 10.0
 POLL_SECONDS = 0.05
 LOG_BYTES = 1 << 20  # past this the log begins anew
-# The child gets this process's own sys.path, and nothing of the environment's or the working directory's.
 BOOT = (
     "import sys; sys.path[:] = sys.argv.pop(1).split(chr(10)); "
     "from pi_rank.qmd.command import main; sys.exit(main())"
@@ -53,6 +54,16 @@ def require_socket(call: Call) -> None:
         )
 
 
+def own_python(words: list[str]) -> list[str]:
+    """The command line of a qmd command that outlives this process.
+
+    It gets this process's own sys.path, and nothing of the environment's or the working directory's. The
+    package's folder comes last: an editable install is found by a hook, which is no part of sys.path.
+    """
+    folders = dict.fromkeys([*filter(None, sys.path), str(Path(pi_rank.__file__).resolve().parents[1])])
+    return [sys.executable, "-I", "-S", "-c", BOOT, "\n".join(folders), *words]
+
+
 def spawn(call: Call) -> subprocess.Popen[bytes]:
     """Start a daemon of its own session, and do not wait for it.
 
@@ -63,7 +74,7 @@ def spawn(call: Call) -> subprocess.Popen[bytes]:
     fresh = log.is_file() and log.stat().st_size > LOG_BYTES
     with log.open("wb" if fresh else "ab") as stream:
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", BOOT, "\n".join(filter(None, sys.path)), *_serve_words(call)],
+            own_python(_serve_words(call)),
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,

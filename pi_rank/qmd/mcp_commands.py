@@ -6,14 +6,13 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.call import Call
-from pi_rank.qmd.daemon_commands import BOOT
+from pi_rank.qmd.daemon_commands import own_python
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.locking import Held, exclusive, holder, is_held
 from pi_rank.qmd.warm import Warm
@@ -68,7 +67,7 @@ def _start_in_background(call: Call) -> int:
     words = ["mcp", "--http", "--host", host, "--port", str(port), "--index", call.places.name]
     with log.open("wb") as stream:
         child = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", BOOT, "\n".join(filter(None, sys.path)), *words],
+            own_python(words),
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
