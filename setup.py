@@ -15,8 +15,8 @@ from setuptools import Extension, find_packages, setup
 COMPILE_ARGS = (
     ["/O2", "/W3", "/std:c++17"]
     if sys.platform == "win32"
-    # -g0: Python's own flags ask for debug information, which is a third of the compile time and nine tenths of a
-    # module's size.
+    # -g0: Python's own flags ask for debug information, which is a third of the compile time and nine tenths
+    # of a module's size.
     else ["-O3", "-g0", "-std=c++17", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-cast-function-type"]
 )
 SANITIZE = os.environ.get("PI_RANK_SANITIZE")  # "address,undefined": see CONTRIBUTING.md
@@ -34,9 +34,9 @@ HEADERS = [
 for source in SOURCES:
     declarations = Path("pi_rank/_core", source.name).with_suffix(".pxd")
     generated = (GENERATED / source).with_suffix(".cpp")
-    if declarations.exists() and generated.exists():
-        if generated.stat().st_mtime < declarations.stat().st_mtime:
-            generated.unlink()
+    files = [declarations, generated]
+    if all(file.exists() for file in files) and max(files, key=os.path.getmtime) is declarations:
+        generated.unlink()
 
 extensions = [
     Extension(
