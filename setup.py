@@ -11,7 +11,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, find_packages, setup
 
 # Portable on purpose: no -march=native, so that a wheel built here runs on any processor of its architecture.
-# Kernels that gain from wider vectors choose at run time (see the headers in ext/).
+# Kernels that gain from wider vectors choose at run time (see ext/kernels/).
 COMPILE_ARGS = (
     ["/O2", "/W3", "/std:c++17"]
     if sys.platform == "win32"
@@ -26,7 +26,8 @@ GENERATED = Path("build/cython")
 SOURCES = sorted(Path("ext").glob("*.pyx"))
 HEADERS = [
     header.as_posix()
-    for folder, pattern in (("ext", "*.hpp"), ("ext", "*.pxd"), ("pi_rank/_core", "*.pxd"))
+    for folder in ("ext/kernels", "pi_rank/_core")
+    for pattern in ("*.hpp", "*.pxd")
     for header in sorted(Path(folder).glob(pattern))
 ]
 
@@ -59,7 +60,7 @@ setup(
     ext_modules=cythonize(
         extensions,
         build_dir=GENERATED.as_posix(),
-        include_path=["ext", "."],
+        include_path=["ext/kernels", "."],
         compiler_directives={
             "language_level": 3,
             "boundscheck": False,

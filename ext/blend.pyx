@@ -6,7 +6,7 @@
     )
 
 One call, because the arrays have a few hundred rows: a call into numpy for each step takes longer than the
-step. The steps are in blend.hpp.
+step. The steps are in kernels/blend.hpp.
 """
 
 cimport numpy as cnp
@@ -20,7 +20,7 @@ from pi_rank._core.vectors cimport Table, VectorTable
 cnp.import_array()
 
 
-cdef extern from "blend.hpp" namespace "pi_blend" nogil:
+cdef extern from "kernels/blend.hpp" namespace "pi_blend" nogil:
     cdef cppclass Rule:
         double words
         double coverage

@@ -28,7 +28,7 @@ cdef enum:
 cdef double MIN_IDF = 1e-6  # FTS5's floor for a term that half of the rows have
 
 
-cdef extern from "query_terms.hpp" namespace "pi_rank" nogil:
+cdef extern from "kernels/query_terms.hpp" namespace "pi_rank" nogil:
     cdef cppclass QueryTerm:
         int32_t term
         double idf

@@ -1,5 +1,5 @@
 # cython: freethreading_compatible=True
-"""Search of an HNSW graph over the codes of a vector table (graph.hpp).
+"""Search of an HNSW graph over the codes of a vector table (kernels/graph.hpp).
 
     graph = LinkGraph(ground, upper, upper_begin, top)
     nodes = graph.nearest(table, query, 200)
@@ -22,7 +22,7 @@ from pi_rank.errors import VectorError
 cnp.import_array()
 
 
-cdef extern from "graph.hpp" namespace "pi_graph" nogil:
+cdef extern from "kernels/graph.hpp" namespace "pi_graph" nogil:
     cdef cppclass Links:
         const int32_t* ground
         const int32_t* upper_begin

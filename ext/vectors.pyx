@@ -5,7 +5,7 @@
     table = table.updated(new_vectors, row_node)          # shares what is there
     rows, scores = table.search(query, 10, tie_rank=tie_rank, eligible=eligible)
 
-The algorithm, and why it is exact, is described in vectors.hpp.
+The algorithm, and why it is exact, is described in kernels/vectors.hpp.
 """
 
 from __future__ import annotations

@@ -9,16 +9,16 @@ cdef extern from "<string_view>" namespace "std" nogil:
         const char* data()
         size_t size()
 
-cdef extern from "interner.hpp" namespace "pi_rank" nogil:
+cdef extern from "kernels/interner.hpp" namespace "pi_rank" nogil:
     uint64_t hash_bytes(string_view)
 
     cdef cppclass Interner:
         uint32_t add(string_view, uint64_t) except +
 
-cdef extern from "english_key.hpp" namespace "pi_rank" nogil:
+cdef extern from "kernels/english_key.hpp" namespace "pi_rank" nogil:
     size_t reduce_to_key(char*, size_t, size_t)
 
-cdef extern from "token_stream.hpp" namespace "pi_rank" nogil:
+cdef extern from "kernels/token_stream.hpp" namespace "pi_rank" nogil:
     cdef enum CharacterClass:
         UNKNOWN, SEPARATOR, LETTER, DIGIT, MARK, IGNORED, UNSPACED
 
@@ -39,7 +39,7 @@ cdef extern from "token_stream.hpp" namespace "pi_rank" nogil:
         void scan[Character](const Character*, size_t, const uint8_t*) except +
         void end_field() except +
 
-cdef extern from "phrase_trie.hpp" namespace "pi_rank" nogil:
+cdef extern from "kernels/phrase_trie.hpp" namespace "pi_rank" nogil:
     cdef cppclass PhraseTrie:
         void add(int32_t, int32_t, const TokenStream&) except +
         void absorb(const PhraseTrie&, const vector[uint8_t]&) except +
@@ -48,7 +48,7 @@ cdef extern from "phrase_trie.hpp" namespace "pi_rank" nogil:
         size_t phrase_count()
         size_t bytes()
 
-cdef extern from "first_per_row.hpp" namespace "pi_rank" nogil:
+cdef extern from "kernels/first_per_row.hpp" namespace "pi_rank" nogil:
     void first_per_row(const vector[uint64_t]&, size_t, vector[int32_t]&, vector[int32_t]&) except +
 
 cdef extern from "Python.h":

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t
 from libcpp.vector cimport vector
 
 
-cdef extern from "hit.hpp" namespace "pi_rank" nogil:
+cdef extern from "kernels/hit.hpp" namespace "pi_rank" nogil:
     cdef cppclass Hit:
         double score
         int32_t tie

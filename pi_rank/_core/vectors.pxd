@@ -1,4 +1,4 @@
-"""What other compiled modules may use of the vector table, and the C++ underneath it (ext/vectors*.hpp)."""
+"""What other compiled modules may use of the vector table, and the C++ underneath it (ext/kernels/vectors*.hpp)."""
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
@@ -6,7 +6,7 @@ from libcpp.vector cimport vector
 from topk cimport Hit
 
 
-cdef extern from "vectors.hpp" namespace "pi_vectors" nogil:
+cdef extern from "kernels/vectors.hpp" namespace "pi_vectors" nogil:
     int SEGMENT_ROWS
     size_t STEP
 
