@@ -9,9 +9,9 @@ import numpy as np
 from benchmarks.common import DEPTH, TODAY
 from pi_rank.block.sections import BlockParts, build_block
 from pi_rank.context import project_keys
-from pi_rank.processors import turn_segments
 from pi_rank.ranking.blend import blend
-from pi_rank.turn import MIN_OVERLAP
+from pi_rank.turn.processors import turn_segments
+from pi_rank.turn.turn import MIN_OVERLAP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from benchmarks.common import Turn
     from pi_rank.block.page import Block
     from pi_rank.ranking.analysis import FtsAnalyzer
-    from pi_rank.snapshot import Snapshot
+    from pi_rank.snapshot.snapshot import Snapshot
 
 SHOWN = 8  # hard rules, and selected records, of a turn on the generated memory
 

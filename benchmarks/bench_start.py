@@ -15,7 +15,7 @@ import pytest
 from benchmarks.common import SIZES, TODAY, current_snapshot, memory_root
 from benchmarks.hashing_embedder import HashingEmbedder
 from pi_rank import MemoryEngine, SessionContext
-from pi_rank.snapshot import refresh_snapshot
+from pi_rank.snapshot.snapshot import refresh_snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from benchmarks.corpus import Corpus
 from benchmarks.hashing_embedder import HashingEmbedder
 from pi_rank import MemoryEngine, SessionContext
-from pi_rank.keeper import LONG_LIVED
+from pi_rank.snapshot.keeper import LONG_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pi_rank.ranking.analysis import FtsAnalyzer
-    from pi_rank.snapshot import Snapshot
+    from pi_rank.snapshot.snapshot import Snapshot
 
 SEED = 20260630
 TODAY = date(2026, 6, 30)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.beir import Collection
-from pi_rank.records import embedded_text
+from pi_rank.memory.records import embedded_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from pi_rank.records import RuleType
+from pi_rank.memory.records import RuleType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

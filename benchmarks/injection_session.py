@@ -13,7 +13,7 @@ from typing import Any
 
 from pi_rank import MemoryEngine, SessionContext
 from pi_rank.injection import Injector, inject, own_words
-from pi_rank.injection.live import live_records
+from pi_rank.injection.history.live import live_records
 from pi_rank.injection.prefix_check import Report, check_prefixes
 from pi_rank.injection.render import pin_rules, render
 from pi_rank.results import RetrievalContext

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.tables import table
-from pi_rank.qmd import shim
+from pi_rank.qmd.commands import shim
 
 SEED = 20260630
 WORDS = (

@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks.corpus import Corpus
 from benchmarks.hashing_embedder import HashingEmbedder
-from pi_rank.recall.origin import parse_origin
+from pi_rank.recall.client.origin import parse_origin
 
 CLIENTS = (1, 16, 128)
 PROMPT_WORDS = 12
@@ -97,8 +97,8 @@ def _run(part: str, folder: Path, *options: str) -> dict[str, float]:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from pi_rank.recall.server import serve
-    from pi_rank.recall.settings import Settings
+    from pi_rank.recall.server.server import serve
+    from pi_rank.recall.server.settings import Settings
 
     serve(
         Settings(port=0, rate=0, audit_log=options.folder / "audit.jsonl"),
@@ -112,7 +112,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 def _bare(options: argparse.Namespace) -> int:
     """The retrieval alone, on the store that the server has filled."""
-    from pi_rank.recall.noted_engine import open_noted
+    from pi_rank.recall.notes.engine import open_noted
 
     prompts = json.loads((options.folder / "prompts.json").read_text(encoding="utf-8"))
     engine = open_noted(options.folder / "root", options.folder / "store.sqlite3", HashingEmbedder())

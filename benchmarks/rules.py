@@ -11,9 +11,9 @@ from benchmarks.quality import home, opened
 from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.ranking.blend import BlendConstants
 from pi_rank.ranking.fusion import weighted_rrf
-from pi_rank.ranking.hybrid import Ranking, rank
-from pi_rank.snapshot import load_snapshot
-from pi_rank.store import MemoryStore
+from pi_rank.snapshot.snapshot import load_snapshot
+from pi_rank.store.store import MemoryStore
+from pi_rank.turn.ranking import Ranking, rank
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from benchmarks.beir import Collection
     from pi_rank.embedding import Embedder
-    from pi_rank.snapshot import Snapshot
+    from pi_rank.snapshot.snapshot import Snapshot
 
     Rows = NDArray[np.int32]
     Scores = NDArray[np.float64]
@@ -48,7 +48,7 @@ class Question(NamedTuple):
     vector: NDArray[np.float32]
 
     def ranked(self, words: str, vector: NDArray[np.float32] | None, **options: Any) -> Ranking:
-        """The product's ranking of all active records, with the options of `pi_rank.ranking.hybrid.rank`."""
+        """The product's ranking of all active records, with the options of `pi_rank.turn.ranking.rank`."""
         eligible = self.snapshot.active.view(np.uint8)
         return rank(self.snapshot, self.analyzer, words, vector, eligible, **options)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         StoreVersionError,
         VectorError,
     )
-    from pi_rank.records import MemoryRecord
+    from pi_rank.memory.records import MemoryRecord
     from pi_rank.results import Hit, ProcessorTrace, RetrievalContext, SyncReport
 
 __version__ = "0.1.0"
@@ -32,7 +32,7 @@ _HOME = {
     "ContextError": "errors",
     "Hit": "results",
     "MemoryEngine": "engine",
-    "MemoryRecord": "records",
+    "MemoryRecord": "memory.records",
     "MemoryRootError": "errors",
     "ModelError": "errors",
     "PiRankError": "errors",

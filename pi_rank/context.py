@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from pi_rank.errors import ContextError
-from pi_rank.project import resolve_project, slug
+from pi_rank.memory.project import resolve_project, slug
 
 __all__ = ["SessionContext", "context_from_json", "project_keys", "resolve_context", "slug"]
 

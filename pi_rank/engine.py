@@ -16,17 +16,17 @@ from pi_rank.block.sections import MAX_BLOCK_BYTES
 from pi_rank.context import SessionContext, resolve_context
 from pi_rank.embedding.queries import GivenVector
 from pi_rank.errors import ConfigError, ContextError, VectorError
-from pi_rank.keeper import SnapshotKeeper
-from pi_rank.memory_root import MemoryRoot, find_memory_root
-from pi_rank.model_change import StoreModels
-from pi_rank.processors import run_processors
+from pi_rank.memory.root import MemoryRoot, find_memory_root
 from pi_rank.ranking.analysis import FtsAnalyzer
-from pi_rank.ranking.hybrid import hits, rank
-from pi_rank.ranking.rerank import RerankStage
-from pi_rank.rebuild import rebuild
-from pi_rank.store import MemoryStore, default_store_path, open_store
-from pi_rank.store_schema import DamagedStoreError
-from pi_rank.turn import Memory, Request, Stopwatch, run_turn, run_turns
+from pi_rank.snapshot.keeper import SnapshotKeeper
+from pi_rank.store.model_change import StoreModels
+from pi_rank.store.rebuild import rebuild
+from pi_rank.store.schema import DamagedStoreError
+from pi_rank.store.store import MemoryStore, default_store_path, open_store
+from pi_rank.turn.processors import run_processors
+from pi_rank.turn.ranking import hits, rank
+from pi_rank.turn.rerank import RerankStage
+from pi_rank.turn.turn import Memory, Request, Stopwatch, run_turn, run_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
     from pi_rank.embedding import Embedder
     from pi_rank.embedding.queries import QueryVector
-    from pi_rank.ranking.hybrid import RankingRule
-    from pi_rank.ranking.rerank import Reranker
+    from pi_rank.memory.config import RootConfig
+    from pi_rank.memory.contents import RootContents
     from pi_rank.results import Hit, RetrievalContext, SyncReport
-    from pi_rank.root_config import RootConfig
-    from pi_rank.root_contents import RootContents
-    from pi_rank.snapshot import Snapshot
+    from pi_rank.snapshot.snapshot import Snapshot
+    from pi_rank.turn.ranking import RankingRule
+    from pi_rank.turn.rerank import Reranker
 
     Vector = npt.NDArray[np.float32]
     Progress = Callable[[int, int], None]
@@ -92,8 +92,8 @@ class MemoryEngine:
         :param ranking: how lexical and semantic hits become one order: "default", measured to be at least as
             good as the better of the two (docs/ranking.md), or "rrf", PI's Reciprocal Rank Fusion.
         :param reranker: orders the best 32 candidates anew, such as
-            `pi_rank.ranking.cross_encoder.CrossEncoderReranker`. A turn in which it fails, or is late, keeps
-            the ranking's order and says so in `stats["reranked"]`.
+            `pi_rank.embedding.cross_encoder.CrossEncoderReranker`. A turn in which it fails, or is late,
+            keeps the ranking's order and says so in `stats["reranked"]`.
 
         A store that may not be written to is read, with a warning that `sync` will fail.
 

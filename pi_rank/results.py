@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from pi_rank.records import Layer, MemoryRecord
+from pi_rank.memory.records import Layer, MemoryRecord
 
 Mode = Literal["hybrid", "lexical", "terms", "semantic", "none"]
 # By which the pi coding agent knows messages of PI's memory again.

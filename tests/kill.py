@@ -19,15 +19,15 @@ from collections import Counter
 from pathlib import Path
 
 from pi_rank import MemoryEngine
-from pi_rank.embedding.stored import embed_missing
-from pi_rank.keeper import SnapshotKeeper
-from pi_rank.memory_root import MemoryRoot
-from pi_rank.snapshot import load_snapshot
-from pi_rank.snapshot_file import snapshot_path
-from pi_rank.store import MemoryStore
-from tests.kill_worker import WORK, make_eager, some_records, work
-from tests.memory import write_root
-from tests.snapshots import ANALYZER, EMBEDDER, answers
+from pi_rank.memory.root import MemoryRoot
+from pi_rank.snapshot.file import snapshot_path
+from pi_rank.snapshot.keeper import SnapshotKeeper
+from pi_rank.snapshot.snapshot import load_snapshot
+from pi_rank.store.missing_vectors import embed_missing
+from pi_rank.store.store import MemoryStore
+from tests.support.kill_worker import WORK, make_eager, some_records, work
+from tests.support.memory import write_root
+from tests.support.snapshots import ANALYZER, EMBEDDER, answers
 
 MODEL = EMBEDDER.model_id
 SECONDS = 60
@@ -108,7 +108,7 @@ def kill_many(folder, times, seed=1):
     make_eager()
     context = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
     if sys.platform != "win32":
-        context.set_forkserver_preload(["tests.kill_worker"])
+        context.set_forkserver_preload(["tests.support.kill_worker"])
     chance = random.Random(seed)
     write_root(folder / "root", some_records(chance))
     hits = Counter()

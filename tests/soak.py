@@ -23,8 +23,8 @@ from benchmarks.corpus import Corpus
 from benchmarks.hashing_embedder import HashingEmbedder
 from pi_rank import MemoryEngine, SessionContext
 from pi_rank.ranking.semantic import VectorIndex
-from tests.memory import write_root
-from tests.snapshots import WORDS
+from tests.support.memory import write_root
+from tests.support.snapshots import WORDS
 
 THREADS = 8
 RECORDS = 300

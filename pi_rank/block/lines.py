@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pi_rank.block.graphemes import prefix_within
 from pi_rank.block.neutral import neutralise, neutralise_name, neutralise_note
 from pi_rank.block.staleness import staleness_mark
-from pi_rank.records import MemoryRecord
+from pi_rank.memory.records import MemoryRecord
 
 MAX_SESSION_BYTES = 240
 

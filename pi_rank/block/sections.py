@@ -13,7 +13,7 @@ from pi_rank.block.digest import daily_digest, open_items
 from pi_rank.block.lines import Line, contested_line, hard_rule_line, record_line, session_line
 from pi_rank.block.page import TITLE, Block, Page, fill_page
 from pi_rank.block.staleness import utc_date, utc_seconds
-from pi_rank.records import MemoryRecord
+from pi_rank.memory.records import MemoryRecord
 
 MAX_BLOCK_BYTES = 14_000
 HARD_RULES_BYTES = 2_000

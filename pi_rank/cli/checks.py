@@ -17,7 +17,7 @@ from pi_rank.cli.arguments import model_name
 from pi_rank.errors import PiRankError
 
 if TYPE_CHECKING:
-    from pi_rank.store import MemoryStore
+    from pi_rank.store.store import MemoryStore
 
 SHOWN_PROBLEMS = 5  # of the memory files; `pi-rank sync` names all
 REINSTALL = "reinstall it: pip install --force-reinstall --no-deps pi-rank; in a checkout: pip install -e ."
@@ -121,7 +121,7 @@ def check_libraries(_: argparse.Namespace) -> Check:
 
 def check_memory(arguments: argparse.Namespace) -> Check:
     """The memory root is there, and each of its lines can be used."""
-    from pi_rank.memory_root import MemoryRoot
+    from pi_rank.memory.root import MemoryRoot
 
     root = MemoryRoot(_root(arguments))
     contents = root.read()
@@ -139,7 +139,7 @@ def check_memory(arguments: argparse.Namespace) -> Check:
 
 
 def _root(arguments: argparse.Namespace) -> Path:
-    from pi_rank.memory_root import find_memory_root
+    from pi_rank.memory.root import find_memory_root
 
     return find_memory_root(arguments.root, Path.cwd())
 
@@ -164,7 +164,7 @@ def check_model(arguments: argparse.Namespace) -> Check:
 def _model(arguments: argparse.Namespace) -> str | None:
     """The model that answers: the one named, else the store's."""
     from pi_rank.errors import MemoryRootError, StoreError
-    from pi_rank.store import MemoryStore, default_store_path
+    from pi_rank.store.store import MemoryStore, default_store_path
 
     name = model_name(arguments)
     if name != "default":
@@ -179,7 +179,7 @@ def _model(arguments: argparse.Namespace) -> str | None:
 
 def check_store(arguments: argparse.Namespace) -> Check:
     """The store is sound and of this version; a store that is not there yet is no fault."""
-    from pi_rank.store import MemoryStore, default_store_path
+    from pi_rank.store.store import MemoryStore, default_store_path
 
     path = Path(arguments.store) if arguments.store else default_store_path(_root(arguments))
     if not path.exists():

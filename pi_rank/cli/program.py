@@ -19,7 +19,7 @@ PIPE_CLOSED = 141  # 128 + SIGPIPE, likewise for one whose reader went away
 
 
 class Command(NamedTuple):
-    """Where a command's options are declared ("module:function"), and its line in `pi-rank --help`.
+    """Where in `pi_rank.cli.commands` its options are declared ("module:function"), and its line in `--help`.
 
     The function takes the command's own parser, adds its arguments and sets the default `run`, a function of
     the parsed arguments that returns an exit code. The module is imported only when its command is used.
@@ -31,28 +31,20 @@ class Command(NamedTuple):
 
 # A new command is one line here.
 COMMANDS = {
-    "demo": Command(
-        "pi_rank.cli.demo:configure", "three turns on sample memory: blocks, what was left out, why"
-    ),
-    "context": Command("pi_rank.cli.context:configure", "the context block for one prompt"),
-    "batch": Command("pi_rank.cli.batch:configure", "many turns from a file, answered on all cores"),
-    "search": Command("pi_rank.cli.search:configure", "ranked records for a query"),
-    "prefix-check": Command(
-        "pi_rank.injection.prefix_command:configure", "check that requests keep the provider's prompt cache"
-    ),
-    "sync": Command("pi_rank.cli.memory:configure_sync", "read the memory files into the store"),
-    "status": Command("pi_rank.cli.memory:configure_status", "what the store holds"),
-    "rebuild": Command("pi_rank.cli.memory:configure_rebuild", "make the store anew from the memory files"),
-    "models": Command("pi_rank.cli.models:configure", "embedding models: list, check, change, distil"),
-    "serve": Command("pi_rank.cli.serve:configure", "serve memory over HTTP"),
-    "participant": Command(
-        "pi_rank.cli.participant:configure", "ask agents, with what memory holds for each turn"
-    ),
-    "qmd": Command("pi_rank.cli.qmd:configure", "search Markdown and memory as qmd does"),
-    "mcp": Command("pi_rank.cli.qmd:configure_mcp", "the MCP server, over stdio or HTTP"),
-    "doctor": Command(
-        "pi_rank.cli.doctor:configure", "check the installation, the model, the memory and the store"
-    ),
+    "demo": Command("demo:configure", "three turns on sample memory: blocks, what was left out, why"),
+    "context": Command("context:configure", "the context block for one prompt"),
+    "batch": Command("batch:configure", "many turns from a file, answered on all cores"),
+    "search": Command("search:configure", "ranked records for a query"),
+    "prefix-check": Command("prefix_check:configure", "check that requests keep the provider's prompt cache"),
+    "sync": Command("memory:configure_sync", "read the memory files into the store"),
+    "status": Command("memory:configure_status", "what the store holds"),
+    "rebuild": Command("memory:configure_rebuild", "make the store anew from the memory files"),
+    "models": Command("models:configure", "embedding models: list, check, change, distil"),
+    "serve": Command("serve:configure", "serve memory over HTTP"),
+    "participant": Command("participant:configure", "ask agents, with what memory holds for each turn"),
+    "qmd": Command("qmd:configure", "search Markdown and memory as qmd does"),
+    "mcp": Command("qmd:configure_mcp", "the MCP server, over stdio or HTTP"),
+    "doctor": Command("doctor:configure", "check the installation, the model, the memory and the store"),
 }
 
 EPILOG = """\
@@ -130,7 +122,9 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 def _configure(command: Command) -> Callable[[argparse.ArgumentParser], None]:
     module, _, function = command.home.partition(":")
-    configure: Callable[[argparse.ArgumentParser], None] = getattr(importlib.import_module(module), function)
+    configure: Callable[[argparse.ArgumentParser], None] = getattr(
+        importlib.import_module(f"pi_rank.cli.commands.{module}"), function
+    )
     return configure
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def opened(arguments: argparse.Namespace) -> Iterator[MemoryEngine]:
     """The engine for `--root`, `--store` and `--model`."""
     from pi_rank.engine import MemoryEngine
-    from pi_rank.memory_root import find_memory_root
+    from pi_rank.memory.root import find_memory_root
 
     root = find_memory_root(arguments.root, options.working_directory(arguments))
     with MemoryEngine.open(root, store=arguments.store, model=options.model_name(arguments)) as engine:

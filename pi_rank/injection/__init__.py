@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pi_rank.injection.consumers import echoes, own_words, strip_injected
+from pi_rank.injection.history.consumers import echoes, own_words, strip_injected
+from pi_rank.injection.history.quarantine import quarantine
 from pi_rank.injection.injector import Injector
-from pi_rank.injection.quarantine import quarantine
 from pi_rank.injection.result import InjectionResult
 from pi_rank.injection.write import inject
 

@@ -8,10 +8,10 @@ from typing import Protocol
 import msgspec
 
 from pi_rank.context import SessionContext
-from pi_rank.injection import dialects
-from pi_rank.injection.consumers import own_words
-from pi_rank.injection.dialects import Dialect
-from pi_rank.injection.messages import RawMessage
+from pi_rank.injection.history import dialects
+from pi_rank.injection.history.consumers import own_words
+from pi_rank.injection.history.dialects import Dialect
+from pi_rank.injection.history.messages import RawMessage
 from pi_rank.injection.result import InjectionResult
 from pi_rank.injection.target import Trigger
 from pi_rank.injection.write import Mode, inject

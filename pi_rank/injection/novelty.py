@@ -8,9 +8,9 @@ from functools import lru_cache
 import msgspec
 
 from pi_rank.block.neutral import neutralise, neutralise_name
-from pi_rank.injection.live import Live
-from pi_rank.injection.marks import text_digest
-from pi_rank.records import MemoryRecord
+from pi_rank.injection.history.live import Live
+from pi_rank.injection.history.marks import text_digest
+from pi_rank.memory.records import MemoryRecord
 from pi_rank.results import RetrievalContext
 
 TITLE = "# Persistent Intelligence Context"

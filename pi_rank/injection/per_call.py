@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pi_rank.injection import dialects
-from pi_rank.injection.dialects import Dialect
-from pi_rank.injection.marks import Mark, mark_to_dict, with_message_mark
+from pi_rank.injection.history import dialects
+from pi_rank.injection.history.dialects import Dialect
+from pi_rank.injection.history.marks import Mark, mark_to_dict, with_message_mark
 
 CACHE_CONTROL = {"type": "ephemeral"}
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from pi_rank.injection.dialects import Dialect
-from pi_rank.injection.messages import Message, role_of
+from pi_rank.injection.history.dialects import Dialect
+from pi_rank.injection.history.messages import Message, role_of
 from pi_rank.injection.result import Outcome
 
 Trigger = Literal["user_turn", "every_turn"]

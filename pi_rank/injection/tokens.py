@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pi_rank.injection.dialects import Dialect
-from pi_rank.injection.messages import view
+from pi_rank.injection.history.dialects import Dialect
+from pi_rank.injection.history.messages import view
 
 MESSAGE_OVERHEAD_TOKENS = 4
 

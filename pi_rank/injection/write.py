@@ -11,10 +11,10 @@ from uuid import uuid4
 import msgspec
 
 from pi_rank.errors import ContextError
-from pi_rank.injection import dialects
-from pi_rank.injection.dialects import Dialect
-from pi_rank.injection.live import Live, live_records
-from pi_rank.injection.marks import (
+from pi_rank.injection.history import dialects
+from pi_rank.injection.history.dialects import Dialect
+from pi_rank.injection.history.live import Live, live_records
+from pi_rank.injection.history.marks import (
     RENDERINGS,
     Mark,
     Rendering,
@@ -23,7 +23,7 @@ from pi_rank.injection.marks import (
     text_digest,
     with_message_mark,
 )
-from pi_rank.injection.messages import Message, RawMessage
+from pi_rank.injection.history.messages import Message, RawMessage
 from pi_rank.injection.novelty import Novelty, StatusLookup, novel_part
 from pi_rank.injection.per_call import with_text_for_one_call
 from pi_rank.injection.result import InjectionResult, Outcome

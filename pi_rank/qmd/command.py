@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pi_rank.errors import PiRankError
 from pi_rank.qmd.arguments import parse
-from pi_rank.qmd.call import Call
+from pi_rank.qmd.commands.call import Call
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.launcher import PIPE_CLOSED
 from pi_rank.qmd.paths import places
@@ -18,21 +18,21 @@ OK, FAILED, INTERRUPTED = 0, 1, 130
 
 # A command's module is imported only when it is asked for: the searches must not pay for the rest.
 COMMANDS = {
-    "search": "search_commands:run",
-    "vsearch": "search_commands:run",
-    "query": "search_commands:run",
-    "get": "get_commands:run_get",
-    "multi-get": "multi_get:run",
-    "ls": "get_commands:run_ls",
-    "status": "status_commands:run_status",
-    "collection": "collection_commands:run_collection",
-    "context": "context_commands:run",
-    "update": "update_commands:run_update",
-    "embed": "update_commands:run_embed",
-    "cleanup": "update_commands:run_cleanup",
-    "daemon": "daemon_commands:run_daemon",
-    "install-shim": "shim:run_install",
-    "mcp": "mcp_commands:run_mcp",
+    "search": "commands.search:run",
+    "vsearch": "commands.search:run",
+    "query": "commands.search:run",
+    "get": "commands.get:run_get",
+    "multi-get": "commands.multi_get:run",
+    "ls": "commands.get:run_ls",
+    "status": "commands.status:run_status",
+    "collection": "commands.collection:run_collection",
+    "context": "commands.context:run",
+    "update": "commands.update:run_update",
+    "embed": "commands.update:run_embed",
+    "cleanup": "commands.update:run_cleanup",
+    "daemon": "commands.daemon:run_daemon",
+    "install-shim": "commands.shim:run_install",
+    "mcp": "commands.mcp:run_mcp",
     "serve-daemon": "daemon:run_serve",
 }
 

@@ -18,14 +18,14 @@ from typing import NamedTuple
 from pi_rank.errors import PiRankError
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.arguments import parse
-from pi_rank.qmd.call import Call
 from pi_rank.qmd.command import FAILED, dispatch
-from pi_rank.qmd.daemon_commands import require_socket
+from pi_rank.qmd.commands.call import Call
+from pi_rank.qmd.commands.daemon import require_socket
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.launcher import MAGIC, SERVED, TRY_ELSEWHERE, VARIABLES
 from pi_rank.qmd.locking import Held, exclusive
 from pi_rank.qmd.paths import Places, places
-from pi_rank.qmd.warm import Warm
+from pi_rank.qmd.warm.warm import Warm
 
 IDLE_MINUTES = 120
 MAX_REQUEST_BYTES = 4 << 20

@@ -11,7 +11,7 @@ _RECORD_FILES = ("L1.identity.jsonl", "L2.playbooks.jsonl")
 
 def store_path(root: str) -> Path:
     """The store's file for a memory root, by this process's environment."""
-    from pi_rank.store import default_store_path
+    from pi_rank.store.store import default_store_path
 
     return default_store_path(Path(root))
 

@@ -10,23 +10,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pi_rank.recall.client import RemanentiaHttpRecall
-    from pi_rank.recall.command_participant import CommandParticipant
+    from pi_rank.recall.client.client import RemanentiaHttpRecall
     from pi_rank.recall.engine_recall import EngineRecall
-    from pi_rank.recall.participants import MemoryAugmentedParticipant, TurnRequest, TurnResult
+    from pi_rank.recall.participants.command import CommandParticipant
+    from pi_rank.recall.participants.participants import MemoryAugmentedParticipant, TurnRequest, TurnResult
     from pi_rank.recall.types import MemoryHit, MemoryPolicy, MemoryRecall, MemoryRecallResult
 
 _HOME = {
-    "CommandParticipant": "command_participant",
+    "CommandParticipant": "participants.command",
     "EngineRecall": "engine_recall",
-    "MemoryAugmentedParticipant": "participants",
+    "MemoryAugmentedParticipant": "participants.participants",
     "MemoryHit": "types",
     "MemoryPolicy": "types",
     "MemoryRecall": "types",
     "MemoryRecallResult": "types",
-    "RemanentiaHttpRecall": "client",
-    "TurnRequest": "participants",
-    "TurnResult": "participants",
+    "RemanentiaHttpRecall": "client.client",
+    "TurnRequest": "participants.participants",
+    "TurnResult": "participants.participants",
 }
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pi_rank.recall.types import MemoryHit, Presentation
 
 if TYPE_CHECKING:
-    from pi_rank.records import MemoryRecord
+    from pi_rank.memory.records import MemoryRecord
     from pi_rank.results import Hit
 
 MAX_SNIPPET = 1_200

@@ -14,7 +14,7 @@ from benchmarks import quality, quality_parts
 from benchmarks.beir import read_collections, write_memory_root
 from benchmarks.hashing_embedder import HashingEmbedder
 from benchmarks.metrics import METRICS, bootstrap, compare, evaluate
-from pi_rank.memory_root import MemoryRoot
+from pi_rank.memory.root import MemoryRoot
 
 CORPUS = {"d0": "Bun runs the tests", "d1": "Deploy on Tuesdays", "d2": "Shaders live in render"}
 QUERIES = {"q0": "how do tests run", "q1": "when to deploy", "q2": "not judged"}

@@ -15,7 +15,7 @@ from pi_rank.block.lines import (
     session_line,
 )
 from pi_rank.block.staleness import utc_seconds
-from pi_rank.records import MemoryRecord
+from pi_rank.memory.records import MemoryRecord
 
 NOW = utc_seconds(date(2026, 6, 30))
 

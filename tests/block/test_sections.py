@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pi_rank.block.page import TITLE
 from pi_rank.block.sections import BlockParts, build_block, count_hard_rules
 from pi_rank.errors import ConfigError
-from pi_rank.records import MemoryRecord
+from pi_rank.memory.records import MemoryRecord
 
 TODAY = date(2026, 6, 30)
 HEADINGS = [

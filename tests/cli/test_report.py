@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pi_rank.cli import report
-from pi_rank.records import MemoryRecord
+from pi_rank.memory.records import MemoryRecord
 from pi_rank.results import Hit, ProcessorTrace, RankSource, RetrievalContext
 
 

@@ -18,8 +18,8 @@ from pi_rank.block.page import fill_page
 from pi_rank.block.sections import BlockParts, build_block
 from pi_rank.block.staleness import STALE_UNKNOWN, staleness_mark, utc_seconds
 from pi_rank.block.wakeup import build_wakeup
-from pi_rank.ranking.selection import MAX_HARD_RULES, hard_rule_key, is_hard_rule
-from pi_rank.records import MemoryRecord
+from pi_rank.memory.records import MemoryRecord
+from pi_rank.turn.selection import MAX_HARD_RULES, hard_rule_key, is_hard_rule
 from tests.conformance.observed import observed
 
 TODAY = date(2026, 6, 30)

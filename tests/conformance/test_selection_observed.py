@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pi_rank.ranking.selection import select
+from pi_rank.turn.selection import select
 from tests.conformance.observed import observed
 
 # (l1_count, l2_count, maxRecords, maxL1, maxL2) -> what is right, and why.

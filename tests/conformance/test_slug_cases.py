@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pi_rank.project import slug
+from pi_rank.memory.project import slug
 
 SHARED = os.environ.get("PI_RANK_SHARED")
 pytestmark = pytest.mark.skipif(

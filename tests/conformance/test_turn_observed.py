@@ -11,9 +11,9 @@ from pi_rank.context import SessionContext
 from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.ranking.lexical import LexicalIndex
 from pi_rank.ranking.overlap import OverlapIndex
-from pi_rank.turn import MAX_CONTESTED, MIN_OVERLAP
+from pi_rank.turn.turn import MAX_CONTESTED, MIN_OVERLAP
 from tests.conformance.observed import observed
-from tests.memory import engine_on
+from tests.support.memory import engine_on
 
 NOW = datetime(2026, 6, 30, 12, tzinfo=timezone.utc)
 PROFILE = "project:t"

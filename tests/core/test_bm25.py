@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from pi_rank.ranking.analysis import pack_terms
 from pi_rank.ranking.lexical import LexicalIndex
-from tests.lexical_histories import QUERIES, histories
 from tests.reference import bm25 as reference
+from tests.support.lexical_histories import QUERIES, histories
 
 
 @given(histories(), QUERIES, st.integers(0, 20), st.randoms())

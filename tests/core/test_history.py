@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pi_rank._core import history
-from pi_rank.injection.dialects import PART_TYPES, STRANDS_KEYS
+from pi_rank.injection.history.dialects import PART_TYPES, STRANDS_KEYS
 from tests.injection.odd import CALLS_BESIDE, FOR_THIS_CALL, TWO_KEYS, histories
 from tests.injection.shapes import DIALECTS, assistant, user
 from tests.reference import history as reference

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from pi_rank._core import overlap, postings
 from pi_rank.ranking.overlap import OverlapIndex
-from tests.lexical_histories import QUERIES, histories
 from tests.reference import bm25 as reference
+from tests.support.lexical_histories import QUERIES, histories
 
 
 @given(histories(), QUERIES, st.integers(0, 6), st.sampled_from([0.0, 0.15, 0.5, 1.0]), st.randoms())

@@ -10,7 +10,7 @@ import msgspec
 
 from pi_rank.block.sections import BlockParts, build_block
 from pi_rank.context import SessionContext
-from pi_rank.records import MemoryRecord
+from pi_rank.memory.records import MemoryRecord
 from pi_rank.results import Hit, RetrievalContext
 
 TODAY = date(2026, 5, 20)

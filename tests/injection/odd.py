@@ -7,8 +7,8 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from pi_rank.injection.dialects import PART_TYPES, STRANDS_KEYS
-from pi_rank.injection.marks import RENDERINGS, text_digest
+from pi_rank.injection.history.dialects import PART_TYPES, STRANDS_KEYS
+from pi_rank.injection.history.marks import RENDERINGS, text_digest
 
 
 class Word(str):

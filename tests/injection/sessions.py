@@ -10,9 +10,8 @@ from pi_rank.context import SessionContext
 from pi_rank.injection import Injector, own_words, strip_injected
 from pi_rank.injection.prefix_check import Request, check_prefixes
 from pi_rank.injection.render import pin_rules, render, switch_model
-
-from .memory import ListMemory, record
-from .shapes import assistant, tool_call, tool_result, user
+from tests.injection.memory import ListMemory, record
+from tests.injection.shapes import assistant, tool_call, tool_result, user
 
 DESIGNS = ("persist", "per_call", "system_prompt", "prepend")
 MODELS = {

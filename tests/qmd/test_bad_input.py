@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.memory import write_root
+from tests.support.memory import write_root
 
 QUERIES = [
     "--help me",

@@ -42,7 +42,7 @@ def test_help_and_errors(world, capsys):
 def test_without_the_sdk_the_server_says_what_to_install(world, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "mcp", None)
     monkeypatch.setitem(sys.modules, "mcp.server", None)
-    for name in ("pi_rank.qmd.mcp_server",):
+    for name in ("pi_rank.qmd.mcp.server",):
         monkeypatch.delitem(sys.modules, name, raising=False)
     assert main(["mcp"]) == 1
     assert "pip install 'pi-rank[mcp]'" in capsys.readouterr().err

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from pi_rank.qmd import shim
-from tests.memory import write_root
+from pi_rank.qmd.commands import shim
+from tests.support.memory import write_root
 
 resource = pytest.importorskip("resource")
 HEAVY = {

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from pi_rank.qmd.paths import places
-from pi_rank.qmd.warm import Warm
+from pi_rank.qmd.warm.warm import Warm
 
 SECONDS = float(os.environ.get("PI_RANK_QMD_STRESS_SECONDS", "6"))
 SEARCHERS = 8
@@ -23,9 +23,9 @@ import json, os, sys, time
 from pathlib import Path
 from pi_rank.qmd import command
 from pi_rank.qmd.arguments import parse
-from pi_rank.qmd.call import Call
+from pi_rank.qmd.commands.call import Call
 from pi_rank.qmd.paths import places
-from pi_rank.qmd.warm import Warm
+from pi_rank.qmd.warm.warm import Warm
 
 def removed():
     return int(Path("removed").read_text() or 0)
@@ -97,7 +97,7 @@ def test_eight_processes_search_while_one_updates(world):
 
 def index_only(world):
     """An update without embedding, which is another test's."""
-    from pi_rank.qmd import update_commands
+    from pi_rank.qmd.commands import update as update_commands
 
     patch = pytest.MonkeyPatch()
     patch.setattr(update_commands, "_embed_some", lambda *_: None)

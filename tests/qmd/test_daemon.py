@@ -166,7 +166,7 @@ def test_an_upgrade_restarts_it(home, tmp_path):
 def test_a_file_seen_later_is_no_upgrade():
     program = Program()
     assert not program.changed()
-    import pi_rank.qmd.mcp_schemas  # noqa: F401  (a module that nothing else here loads)
+    import pi_rank.qmd.mcp.schemas  # noqa: F401  (a module that nothing else here loads)
 
     assert not program.changed()
 

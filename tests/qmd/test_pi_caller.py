@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pi_rank.qmd import command
-from tests.memory import write_root
+from tests.support.memory import write_root
 
 NODE = shutil.which("node")
 SHARED = os.environ.get("PI_RANK_SHARED")

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from pi_rank.recall.origin import parse_origin
+from pi_rank.recall.client.origin import parse_origin
 
 for needed in ("h11", "starlette", "uvicorn"):
     pytest.importorskip(needed, reason="pi-rank[serve] is not installed")

@@ -10,9 +10,9 @@ import pytest
 from pi_rank.context import SessionContext
 from pi_rank.engine import MemoryEngine
 from pi_rank.errors import ConfigError
+from pi_rank.memory.records import Evidence, MemoryRecord
 from pi_rank.recall.engine_recall import EngineRecall
 from pi_rank.recall.rows import memory_hit, presentation
-from pi_rank.records import Evidence, MemoryRecord
 from pi_rank.results import Hit
 from tests.recall.roots import record
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pi_rank.context import project_keys, slug
-from pi_rank.processors import turn_segments
+from pi_rank.turn.processors import turn_segments
 from tests.reference.negative_scope import phrase_matches
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from pi_rank.context import SessionContext
-    from pi_rank.records import MemoryRecord
+    from pi_rank.memory.records import MemoryRecord
 
 
 def exclusion(record: MemoryRecord, context: SessionContext, tombstones: Collection[str]) -> str | None:

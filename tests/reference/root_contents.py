@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pi_rank.errors import RecordError
-from pi_rank.records import decode_record
+from pi_rank.memory.contents import SourcedRecord
+from pi_rank.memory.records import decode_record
 from pi_rank.results import Skipped
-from pi_rank.root_contents import SourcedRecord
 
 
 def plain_records(files):

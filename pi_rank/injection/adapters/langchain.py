@@ -14,9 +14,9 @@ from typing import Any
 from uuid import uuid4
 
 from pi_rank.injection.adapters import missing
-from pi_rank.injection.consumers import strip_injected
+from pi_rank.injection.history.consumers import strip_injected
+from pi_rank.injection.history.messages import RawMessage
 from pi_rank.injection.injector import Injector
-from pi_rank.injection.messages import RawMessage
 
 try:
     from langchain.agents.middleware import AgentMiddleware

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pi_rank.injection.history.messages import RawMessage, role_of
 from pi_rank.injection.injector import Injector
-from pi_rank.injection.messages import RawMessage, role_of
 from pi_rank.injection.render import RenderRules, render
 
 

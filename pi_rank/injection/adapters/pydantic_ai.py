@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pi_rank.injection.adapters import missing
+from pi_rank.injection.history.marks import read_mark
+from pi_rank.injection.history.messages import RawMessage
 from pi_rank.injection.injector import Injector
-from pi_rank.injection.marks import read_mark
-from pi_rank.injection.messages import RawMessage
 
 try:
     from pydantic_ai import RunContext

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pi_rank.injection.dialects import Dialect, detect
-from pi_rank.injection.messages import view
+from pi_rank.injection.history.dialects import Dialect, detect
+from pi_rank.injection.history.messages import view
 from pi_rank.injection.render import anthropic, bedrock, openai_chat, openai_responses
 from pi_rank.injection.render.rules import Provider, RenderRules, pin_rules, switch_model
 

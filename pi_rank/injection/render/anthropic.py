@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any
 
 from pi_rank._core.history import parts_with
-from pi_rank.injection.dialects import Dialect
-from pi_rank.injection.messages import Block
+from pi_rank.injection.history.dialects import Dialect
+from pi_rank.injection.history.messages import Block
 from pi_rank.injection.render.portable import image, skip, thinking, tool_result, tool_use, without_own_keys
 from pi_rank.injection.render.rules import RenderRules
 from pi_rank.injection.render.turns import Turn, turns

@@ -6,8 +6,8 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-from pi_rank.injection.dialects import STRANDS_KEYS, Dialect
-from pi_rank.injection.messages import Block
+from pi_rank.injection.history.dialects import STRANDS_KEYS, Dialect
+from pi_rank.injection.history.messages import Block
 from pi_rank.injection.render.portable import image, reasoning_content, skip, tool_result, tool_use
 from pi_rank.injection.render.rules import RenderRules
 from pi_rank.injection.render.turns import Turn, turns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pi_rank.injection.messages import Block, Message
+from pi_rank.injection.history.messages import Block, Message
 from pi_rank.injection.render.openai_messages import own_user_message, split_developer
 from pi_rank.injection.render.portable import ToolUse, image, skip, tool_result, tool_use, without_own_keys
 from pi_rank.injection.render.rules import RenderRules

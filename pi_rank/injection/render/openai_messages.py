@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pi_rank.injection.messages import Block, Message
+from pi_rank.injection.history.messages import Block, Message
 from pi_rank.injection.render.plain import plain_parts
 from pi_rank.injection.render.portable import without_own_keys
 from pi_rank.injection.render.rules import RenderRules

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pi_rank._core import history
-from pi_rank.injection.dialects import PART_TYPES, STRANDS_KEYS, Dialect
+from pi_rank.injection.history.dialects import PART_TYPES, STRANDS_KEYS, Dialect
 
 
 def plain_messages(messages: Sequence[Any], dialect: Dialect) -> list[dict[str, Any] | None]:

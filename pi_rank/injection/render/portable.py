@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from pi_rank.injection.dialects import Dialect
-from pi_rank.injection.messages import Block
+from pi_rank.injection.history.dialects import Dialect
+from pi_rank.injection.history.messages import Block
 
 logger = logging.getLogger("pi_rank.injection")
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from pi_rank.injection.dialects import Dialect
-from pi_rank.injection.messages import Block, blocks_of, role_of
+from pi_rank.injection.history.dialects import Dialect
+from pi_rank.injection.history.messages import Block, blocks_of, role_of
 from pi_rank.injection.render.plain import plain_messages
 
 Operator = Literal["system", "developer"] | None

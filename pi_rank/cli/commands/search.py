@@ -1,0 +1,70 @@
+"""`pi-rank search`: ranked records, without a block."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from pi_rank.cli import arguments as options
+from pi_rank.cli import report, session
+from pi_rank.cli.commands import context
+from pi_rank.cli.output import note, one_line, print_json, print_table
+
+if TYPE_CHECKING:
+    from pi_rank.results import Hit
+
+EPILOG = """\
+examples:
+  pi-rank search "how do we roll back"
+  pi-rank search deploy -k 20 --mode lexical --json
+  pi-rank search deploy --cwd ~/work/orchard-api
+
+Without --cwd or --profile every active record is searched; with one of them, only what applies there.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `search`."""
+    parser.epilog = EPILOG
+    parser.add_argument("query", metavar="QUERY", help="what to look for; - reads it from stdin")
+    parser.add_argument(
+        "-k", type=options.whole_number(1), default=10, metavar="N", help="how many records (%(default)s)"
+    )
+    parser.add_argument(
+        "--mode",
+        choices=["hybrid", "lexical", "semantic"],
+        default="hybrid",
+        help="rankings to use (%(default)s)",
+    )
+    context.add_turn_options(parser)
+    options.add_store(parser)
+    options.add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Search and print the hits, best first."""
+    query = options.prompt_text(arguments.query)
+    scoped = arguments.cwd or arguments.profile
+    with session.opened(arguments) as memory:
+        if not arguments.no_sync:
+            session.synced(memory)
+        turn = session.turn(arguments, query) if scoped else None
+        hits = memory.search(query, k=arguments.k, mode=arguments.mode, context=turn)
+    _print(hits, as_json=arguments.json)
+    return 0
+
+
+def _print(hits: list[Hit], *, as_json: bool) -> None:
+    if as_json:
+        from pi_rank.results import hit_to_dict
+
+        print_json([hit_to_dict(hit) for hit in hits])
+    elif hits:
+        rows = [
+            [hit.id, hit.layer, f"{hit.score:.5f}", report.sources(hit), one_line(hit.record.statement, 80)]
+            for hit in hits
+        ]
+        print_table(["record", "layer", "score", "from", "statement"], rows)
+    else:
+        note("no record matches")

@@ -1,0 +1,111 @@
+"""For everything that reads a conversation and is not the model: the conversation as the user had it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pi_rank.injection.history.dialects import Dialect
+from pi_rank.injection.history.messages import Block, Message, RawMessage, metadata_of, view
+
+_WORD = re.compile(r"\w+")
+SHINGLE_WORDS = 5  # shorter runs of words are shared by texts that have nothing to do with each other
+ECHO_SHARE = 0.5
+_EMPTY = object()
+
+
+def strip_injected(messages: Sequence[Any], dialect: Dialect | None = None) -> list[Any]:
+    """The conversation without injected text: for extraction, summaries, titles, previews, exports and
+    replays.
+
+    A new list; messages that hold nothing injected are the caller's own dicts. A message that held nothing
+    else is left out; one with tool results keeps them, so that no tool call loses its answer.
+    """
+    stripped = (_strip(message) for message in view(messages, dialect))
+    return [raw for raw in stripped if raw is not _EMPTY]
+
+
+def own_words(messages: Sequence[Any], dialect: Dialect | None = None) -> str:
+    """What the user last said in his own words: the recall query, and what a guardrail should look at.
+
+    Messages that hold only tool results or injected text are passed over.
+    """
+    for message in reversed(view(messages, dialect)):
+        if message.role == "user" and (text := message.own_text().strip()):
+            return text
+    return ""
+
+
+def guardrail_blocks(
+    messages: Sequence[Any], *, include_injected: bool = False, dialect: Dialect | None = None
+) -> tuple[int, list[Block]]:
+    """The message that a guardrail on "the latest user text" should evaluate, and its blocks; (-1, []) for
+    none.
+
+    It is the latest user message with words or images of the user's own: a message of tool results does not
+    take its place because it carries injected text. Injected blocks are left out unless they are asked for:
+    they were checked when they were written, and a guardrail that trips on one is answered with `quarantine`.
+    """
+    views = view(messages, dialect)
+    for index in range(len(views) - 1, -1, -1):
+        blocks = [block for block in views[index].blocks if block.kind in ("text", "media")]
+        if views[index].role == "user" and any(block.mark is None for block in blocks):
+            return index, [block for block in blocks if include_injected or block.mark is None]
+    return -1, []
+
+
+def offloadable(raw: RawMessage, dialect: Dialect | None = None) -> list[int]:
+    """Indexes in `content` of blocks that may be moved out of the history one by one; injected ones stay.
+
+    Only the compaction of a whole message takes an injected block away: its records then count as absent.
+    """
+    content = raw.get("content")
+    if not isinstance(content, list):
+        return []
+    blocks = view([raw], dialect)[0].blocks[: len(content)]
+    return [i for i, block in enumerate(blocks) if block.mark is None and block.kind != "cache_point"]
+
+
+def echoes(candidate: str, messages: Sequence[Any], dialect: Dialect | None = None) -> bool:
+    """Whether a text that is about to be extracted as the user's fact repeats what was injected.
+
+    True when half of its runs of five words stand in an injected block (a shorter text: when the whole of it
+    does), and the user's own words do not hold them too.
+    """
+    runs = _shingles(candidate)
+    injected, own = set[tuple[str, ...]](), set[tuple[str, ...]]()
+    size = len(next(iter(runs), ()))
+    for message in view(messages, dialect):
+        for block in message.blocks if message.role == "user" else ():
+            if block.kind == "text":
+                (own if block.mark is None else injected).update(_runs(block.text, size))
+    return bool(runs) and len(runs & (injected - own)) >= ECHO_SHARE * len(runs)
+
+
+def _shingles(text: str) -> set[tuple[str, ...]]:
+    words = len(_WORD.findall(text))
+    return set(_runs(text, min(words, SHINGLE_WORDS)))
+
+
+def _runs(text: str, size: int) -> Iterator[tuple[str, ...]]:
+    words = _WORD.findall(text.casefold())
+    if size:
+        yield from (tuple(words[at : at + size]) for at in range(len(words) - size + 1))
+
+
+def _strip(message: Message) -> Any:  # noqa: ANN401 - a message dict, or what stood in its place
+    raw = message.raw
+    blocks = message.blocks
+    if not any(block.mark is not None for block in blocks):
+        return raw
+    kept = [block for block in blocks if block.mark is None]
+    if all(block.kind == "cache_point" for block in kept):
+        return _EMPTY
+    copy = {**raw, "metadata": {k: v for k, v in metadata_of(raw).items() if k != "injected"}}
+    if not copy["metadata"]:
+        del copy["metadata"]
+    if isinstance(raw["content"], str):
+        return {**copy, "content": "".join(block.text for block in kept)}
+    inside = len(raw["content"])
+    return {**copy, "content": [block.raw for block in blocks[:inside] if block.mark is None]}

@@ -1,0 +1,3 @@
+"""PI's memory files: what they say, and nothing else. Read, never written."""
+
+from __future__ import annotations

@@ -1,0 +1,112 @@
+"""The settings of a memory root, from PI's config.json."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from pi_rank.errors import RecordError
+from pi_rank.memory.records import decode_object, without_nulls
+
+InjectionMode = Literal["scoped", "policy_only", "wakeup"]
+L1_PERCENT = 35  # of the block's records, at most, are L1
+MOST_RECORDS = 1000
+
+
+class RootConfig(msgspec.Struct, frozen=True):
+    """What config.json says about retrieval and qmd. `warnings` says what in it could not be used."""
+
+    injection_mode: InjectionMode = "scoped"
+    max_records: int = 12
+    max_l1: int = 4
+    max_l2: int | None = None
+    qmd_collection: str = "pi-persistent-intelligence"
+    qmd_enabled: bool = True
+    warnings: tuple[str, ...] = ()
+
+    def budgets(self, max_records: int | None = None) -> tuple[int, int, int]:
+        """How many records, L1 and L2 records a block may have.
+
+        L1 gets `min(max_l1, floor(0.35 * max_records))`, L2 the rest, or `max_l2` where that is less.
+
+        :param max_records: used instead of the configured number.
+        """
+        records = self.max_records if max_records is None else max_records
+        l1 = min(self.max_l1, l1_share(records))
+        l2 = records - l1
+        return records, l1, l2 if self.max_l2 is None else min(l2, self.max_l2)
+
+
+def l1_share(records: int) -> int:
+    """floor(0.35 × records), in whole numbers: 0.35 as a float makes 62 of 63."""
+    return records * L1_PERCENT // 100
+
+
+def parse_config(data: bytes) -> RootConfig:
+    """The config of a file's bytes; anything unusable keeps its default and is named in `warnings`."""
+    if not data.strip():
+        return RootConfig()
+    try:
+        document = without_nulls(decode_object(data))
+    except RecordError as error:
+        return RootConfig(warnings=(f"config.json: {error}; defaults are used",))
+    warnings: list[str] = []
+    retrieval = _section(document, "retrieval", warnings)
+    qmd = _section(document, "qmd", warnings)
+    default = RootConfig()
+    return RootConfig(
+        injection_mode=_mode(retrieval, warnings),
+        max_records=_count(retrieval, "maxRecords", default.max_records, 1, warnings),
+        max_l1=_count(retrieval, "maxL1Records", default.max_l1, 0, warnings),
+        max_l2=_count(retrieval, "maxL2Records", None, 0, warnings),
+        qmd_collection=_text(qmd, default.qmd_collection, warnings),
+        qmd_enabled=_flag(qmd, default.qmd_enabled, warnings),
+        warnings=tuple(warnings),
+    )
+
+
+def _section(document: dict[str, Any], name: str, warnings: list[str]) -> dict[str, Any]:
+    value = document.get(name, {})
+    if isinstance(value, dict):
+        return value
+    _warn(warnings, name, "an object", value, "its defaults are")
+    return {}
+
+
+def _mode(section: dict[str, Any], warnings: list[str]) -> InjectionMode:
+    value = section.get("injectionMode", "scoped")
+    for mode in get_args(InjectionMode):
+        if value == mode:
+            return mode  # type: ignore[no-any-return]
+    _warn(warnings, "retrieval.injectionMode", "scoped, policy_only or wakeup", value, "scoped is")
+    return "scoped"
+
+
+def _count(section: dict[str, Any], key: str, default: Any, least: int, warnings: list[str]) -> Any:  # noqa: ANN401
+    value = section.get(key, default)
+    if value is default or (type(value) is int and least <= value <= MOST_RECORDS):
+        return value
+    used = "the rest is" if default is None else f"{default} is"
+    _warn(warnings, f"retrieval.{key}", f"a whole number from {least} to {MOST_RECORDS}", value, used)
+    return default
+
+
+def _text(section: dict[str, Any], default: str, warnings: list[str]) -> str:
+    value = section.get("collection", default)
+    if isinstance(value, str) and value:
+        return value
+    _warn(warnings, "qmd.collection", "a name", value, f"{default} is")
+    return default
+
+
+def _flag(section: dict[str, Any], default: bool, warnings: list[str]) -> bool:
+    value = section.get("enabled", default)
+    if isinstance(value, bool):
+        return value
+    _warn(warnings, "qmd.enabled", "true or false", value, f"{str(default).lower()} is")
+    return default
+
+
+def _warn(warnings: list[str], key: str, expected: str, value: object, used: str) -> None:
+    warnings.append(f"config.json: {key}: expected {expected}, got {value!r:.60}; {used} used")

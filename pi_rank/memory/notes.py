@@ -1,0 +1,98 @@
+"""What the block quotes besides records: scratchpad, the day's log, and the day's sessions."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from pi_rank.errors import RecordError
+from pi_rank.memory.files import LiveFile
+from pi_rank.memory.records import decode_object, without_nulls
+
+_T = TypeVar("_T")
+SCRATCHPAD = "scratchpad.md"
+SESSION_INDEX = "sessions/session-index.jsonl"
+
+
+class SessionSummary(msgspec.Struct, frozen=True, rename={"first_message": "firstMessage"}):
+    """A past session as PI's index has it. `date` is its day, as written."""
+
+    id: str
+    date: str
+    project: str = ""
+    name: str = ""
+    first_message: str = ""
+    decisions: tuple[str, ...] = ()
+
+
+class Notes(msgspec.Struct, frozen=True):
+    """The live text of one day; empty where a file is missing. `sessions` are that day's, in index order."""
+
+    scratchpad: str = ""
+    daily: str = ""
+    sessions: tuple[SessionSummary, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class _SessionIndex(msgspec.Struct, frozen=True):
+    by_day: dict[str, tuple[SessionSummary, ...]]
+    warnings: tuple[str, ...]
+
+
+class NotesReader:
+    """Reads a root's notes on every turn, from memory where the files are unchanged."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._scratchpad = LiveFile(root / SCRATCHPAD, _decode_text)
+        self._sessions = LiveFile(root / SESSION_INDEX, _parse_sessions)
+        self._daily = ("", self._scratchpad)  # file name and file; replaced when the day changes
+
+    def read(self, today: date) -> Notes:
+        """The notes of a day. A file that cannot be read counts as empty, with a warning."""
+        daily = f"daily/{today.isoformat()}.md"
+        if self._daily[0] != daily:
+            self._daily = (daily, LiveFile(self._root / daily, _decode_text))
+        warnings: list[str] = []
+        index = _read(self._sessions, SESSION_INDEX, warnings) or _SessionIndex({}, ())
+        return Notes(
+            scratchpad=_read(self._scratchpad, SCRATCHPAD, warnings) or "",
+            daily=_read(self._daily[1], daily, warnings) or "",
+            sessions=index.by_day.get(today.isoformat(), ()),
+            warnings=(*warnings, *index.warnings),
+        )
+
+
+def _read(file: LiveFile[_T], name: str, warnings: list[str]) -> _T | None:
+    try:
+        return file.read()
+    except OSError as error:
+        warnings.append(f"{name} cannot be read ({error.strerror or error}); it is left out")
+        return None
+
+
+def _decode_text(data: bytes) -> str:
+    return data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _parse_sessions(data: bytes) -> _SessionIndex:
+    """Sessions by day; of two lines with one id the later counts, as PI appends."""
+    latest: dict[str, SessionSummary] = {}
+    warnings = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.strip():
+            try:
+                summary = msgspec.convert(without_nulls(decode_object(line)), SessionSummary)
+            except (RecordError, msgspec.ValidationError) as error:
+                warnings.append(f"{SESSION_INDEX}:{number} is skipped: {error}")
+                continue
+            latest[summary.id] = summary
+    by_day: dict[str, list[SessionSummary]] = {}
+    for summary in latest.values():
+        by_day.setdefault(summary.date[:10], []).append(
+            summary
+        )  # a day, or a moment that begins with its day
+    return _SessionIndex({day: tuple(sessions) for day, sessions in by_day.items()}, tuple(warnings))

@@ -1,0 +1,189 @@
+"""Reads PI's memory files, and never writes there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+
+from pi_rank.errors import MemoryRootError
+from pi_rank.memory.config import RootConfig, parse_config
+from pi_rank.memory.contents import PROFILES, TOMBSTONES, RecordFile, RootContents, RootFiles, decode_files
+from pi_rank.memory.files import Fingerprint, LiveFile, is_known, read_version, without_bom
+from pi_rank.memory.notes import Notes, NotesReader
+from pi_rank.memory.project import read_settings
+from pi_rank.memory.records import Layer
+
+PROJECTS = "memory/projects/"
+_LAYER_FILES: tuple[tuple[str, Layer], ...] = (
+    ("memory/L1.identity.jsonl", "L1"),
+    ("memory/L2.playbooks.jsonl", "L2"),
+)
+
+
+class MemoryRoot:
+    """A folder of PI's memory files. Nothing is opened until something is read."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).expanduser().absolute()
+        self._notes = NotesReader(self.path)
+        self._config = LiveFile(self.path / "config.json", parse_config)
+
+    def read(self) -> RootContents:
+        """Every record, tombstone and profile. A line that is not usable is skipped and reported.
+
+        :raises MemoryRootError: the root is missing, is no folder, or cannot be listed.
+        """
+        return decode_files(self.read_files())
+
+    def read_files(self) -> RootFiles:
+        """The files' bytes, for `decode_files`.
+
+        :raises MemoryRootError: as `read`.
+        """
+        self.require_folder()
+        return _RootReader(self.path).read()
+
+    def unchanged_since(self, known: Mapping[str, Fingerprint]) -> bool:
+        """Whether size and time alone say that every governed file is what it was at `known`.
+
+        :raises MemoryRootError: the root is missing, is no folder, or cannot be listed.
+        """
+        self.require_folder()
+        try:
+            names = [name for name in _governed_files(self.path) if (self.path / name).exists()]
+        except OSError:
+            return False
+        return names == sorted(known) and all(is_known(self.path / name, known[name]) for name in names)
+
+    def notes(self, today: date) -> Notes:
+        """Scratchpad, daily log and sessions of a day, as they are now."""
+        return self._notes.read(today)
+
+    def config(self) -> RootConfig:
+        """`config.json` as it is now. What is wrong in it becomes a warning and the default is used."""
+        try:
+            return self._config.read()
+        except OSError as error:
+            return RootConfig(warnings=(f"config.json cannot be read ({_why(error)}); defaults are used",))
+
+    def require_folder(self) -> None:
+        """Raises MemoryRootError, saying what to do, where the root is missing or is no folder."""
+        try:
+            with os.scandir(self.path):
+                return
+        except NotADirectoryError:
+            problem = "is not a folder"
+        except FileNotFoundError:
+            problem = "does not exist"
+        except (OSError, ValueError) as error:
+            problem = f"cannot be read ({_why(error)})"
+        raise MemoryRootError(
+            f"the memory root {self.path} {problem}; "
+            "give PI's memory folder as the root, or set PI_MEMORY_ROOT"
+        )
+
+
+class _RootReader:
+    """One reading of a root: collects files, and everything that went wrong, as it goes."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.warnings: list[str] = []
+        self.fingerprints: dict[str, Fingerprint] = {}
+        self.unreadable: set[str] = set()
+
+    def read(self) -> RootFiles:
+        if not (self.root / "memory").is_dir():
+            self.warnings.append("there is no folder named memory here: is this PI's memory root?")
+        records = [RecordFile(name, self._data(name), layer, None) for name, layer in _LAYER_FILES]
+        for name in self._project_files():
+            records.append(RecordFile(name, self._data(name), "L2", Path(name).stem))
+        return RootFiles(
+            root=self.root,
+            records=records,
+            tombstones=self._data(TOMBSTONES),
+            profiles=self._data(PROFILES),
+            warnings=self.warnings,
+            fingerprints=self.fingerprints,
+            unreadable=frozenset(self.unreadable),
+        )
+
+    def _data(self, file: str) -> bytes:
+        """The file's bytes; none where it is missing or cannot be read."""
+        try:
+            version = read_version(self.root / file)
+        except (FileNotFoundError, NotADirectoryError):
+            return b""
+        except OSError as error:
+            self._cannot_read(file, _why(error))
+            return b""
+        if version.data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            self._cannot_read(file, "it is UTF-16; save it as UTF-8")
+            return b""
+        if not version.stable:
+            self.warnings.append(f"{file} kept changing while it was read; sync again when it is quiet")
+        self.fingerprints[file] = version.fingerprint
+        return without_bom(version.data)
+
+    def _project_files(self) -> list[str]:
+        try:
+            return _project_files(self.root)
+        except OSError as error:
+            self._cannot_read(PROJECTS, _why(error))
+            return []
+
+    def _cannot_read(self, file: str, why: str) -> None:
+        self.unreadable.add(file)
+        self.warnings.append(f"{file} cannot be read ({why}); what it held at the last sync is kept")
+
+
+def find_memory_root(explicit: str | Path | None = None, working_directory: str | Path | None = None) -> Path:
+    """Where the memory is: `explicit`, else PI_MEMORY_ROOT, else the project's own, else PI's default.
+
+    The project's own is `localPath` in its `.pi/settings.json`, relative to the folder that holds `.pi`.
+
+    :raises ConfigError: the project's settings file is not JSON: its memory must not be mixed up with
+    another's.
+    """
+    if explicit is not None:
+        return Path(explicit).expanduser()
+    if from_environment := os.environ.get("PI_MEMORY_ROOT"):
+        return Path(from_environment).expanduser()
+    found = read_settings(Path(working_directory).expanduser().absolute()) if working_directory else None
+    local_path = found[1].get("localPath") if found else None
+    if found and isinstance(local_path, str) and local_path:
+        return found[0] / Path(local_path).expanduser()
+    return Path("~/.pi/agent/pi-memory").expanduser()
+
+
+def _governed_files(root: Path) -> list[str]:
+    return sorted([*(file for file, _ in _LAYER_FILES), *_project_files(root), TOMBSTONES, PROFILES])
+
+
+def _project_files(root: Path) -> list[str]:
+    """Names of the project files relative to the root, sorted.
+
+    :raises OSError: their folder cannot be listed, or a name in it cannot be written down.
+    """
+    folder = root / PROJECTS
+    if not os.path.lexists(folder):
+        return []
+    names = sorted(PROJECTS + name for name in os.listdir(folder) if name.endswith(".jsonl"))  # noqa: PTH208
+    for name in names:
+        if not _is_text(name):
+            raise OSError(f"the file name {name!a} is not Unicode; rename it")
+    return names
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _why(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -1,0 +1,140 @@
+"""`daemon start|stop|status`: the warm process of this user's index."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pi_rank
+from pi_rank.qmd import config as configuration
+from pi_rank.qmd.commands.call import Call
+from pi_rank.qmd.errors import QmdError
+from pi_rank.qmd.launcher import MAGIC, MAX_SOCKET_PATH, ask
+from pi_rank.qmd.locking import holder, is_held
+
+START_SECONDS = 20.0
+STOP_SECONDS = 10.0
+POLL_SECONDS = 0.05
+LOG_BYTES = 1 << 20  # past this the log begins anew
+BOOT = (
+    "import sys; sys.path[:] = sys.argv.pop(1).split(chr(10)); "
+    "from pi_rank.qmd.command import main; sys.exit(main())"
+)
+USAGE = "Usage: qmd daemon start [--on-demand] [--idle-minutes N] | stop | status"
+
+
+def run_daemon(call: Call) -> int:
+    """One of the `daemon` commands."""
+    action = call.words[0] if call.words else "status"
+    if action == "start":
+        return _start(call)
+    if action == "stop":
+        return _stop(call)
+    if action == "status":
+        return _status(call)
+    raise QmdError(f"Unknown daemon command: {action}\n{USAGE}")
+
+
+def require_socket(call: Call) -> None:
+    """Refuse where there can be no daemon.
+
+    :raises QmdError: it says why.
+    """
+    path = call.places.socket
+    if not hasattr(socket, "AF_UNIX"):
+        raise QmdError("There are no Unix sockets on this system; commands work without a daemon.")
+    if len(os.fsencode(path)) > MAX_SOCKET_PATH:
+        raise QmdError(
+            f"The path of the socket is too long: {path}\nSet XDG_CACHE_HOME or INDEX_PATH to a shorter one."
+        )
+
+
+def own_python(words: list[str]) -> list[str]:
+    """The command line of a qmd command that outlives this process.
+
+    It gets this process's own sys.path, and nothing of the environment's or the working directory's. The
+    package's folder comes last: an editable install is found by a hook, which is no part of sys.path.
+    """
+    folders = dict.fromkeys([*filter(None, sys.path), str(Path(pi_rank.__file__).resolve().parents[1])])
+    return [sys.executable, "-I", "-S", "-c", BOOT, "\n".join(folders), *words]
+
+
+def spawn(call: Call) -> subprocess.Popen[bytes]:
+    """Start a daemon of its own session, and do not wait for it.
+
+    Where one runs already, the new one ends at once.
+    """
+    log = call.places.log
+    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = log.is_file() and log.stat().st_size > LOG_BYTES
+    with log.open("wb" if fresh else "ab") as stream:
+        return subprocess.Popen(
+            own_python(_serve_words(call)),
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            cwd=log.parent,
+            start_new_session=True,
+            env=dict(call.environment),
+        )
+
+
+def _serve_words(call: Call) -> list[str]:
+    words = ["serve-daemon", "--index", call.places.name]
+    minutes = call.arguments.value("idle_minutes")
+    return [*words, "--idle-minutes", minutes] if minutes else words
+
+
+def _start(call: Call) -> int:
+    require_socket(call)
+    _set_on_demand(call, call.has("on_demand"))
+    if is_held(call.places.daemon_lock):
+        call.line(f"Already running (PID {holder(call.places.daemon_lock)})")
+        return 0
+    child = spawn(call)
+    deadline = time.monotonic() + START_SECONDS
+    while ask(str(call.places.socket), MAGIC + b"ping") is None:
+        if time.monotonic() > deadline or child.poll() is not None:
+            raise QmdError(f"The daemon did not start; see {call.places.log}")
+        time.sleep(POLL_SECONDS)
+    call.line(f"Started (PID {holder(call.places.daemon_lock)}), socket {call.places.socket}")
+    if call.has("on_demand"):
+        call.line("From now on a search that finds no daemon starts one.")
+    return 0
+
+
+def _stop(call: Call) -> int:
+    _set_on_demand(call, False)
+    pid = holder(call.places.daemon_lock)
+    if pid is None or not is_held(call.places.daemon_lock):
+        call.line("Not running")
+        return 0
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_SECONDS
+    while is_held(call.places.daemon_lock):
+        if time.monotonic() > deadline:
+            raise QmdError(f"The daemon (PID {pid}) did not stop within {STOP_SECONDS:.0f} seconds")
+        time.sleep(POLL_SECONDS)
+    call.line(f"Stopped (PID {pid})")
+    return 0
+
+
+def _status(call: Call) -> int:
+    if not is_held(call.places.daemon_lock):
+        call.line("Not running")
+        return 0
+    answers = ask(str(call.places.socket), MAGIC + b"ping") is not None
+    state = "running" if answers else "starting or stuck"
+    call.line(f"{state} (PID {holder(call.places.daemon_lock)}), socket {call.places.socket}")
+    return 0
+
+
+def _set_on_demand(call: Call, wanted: bool) -> None:
+    if configuration.load(call.places.config).daemon_on_demand != wanted:
+        with configuration.changing(call.places.config) as box:
+            box[0] = box[0]._replace(daemon_on_demand=wanted)

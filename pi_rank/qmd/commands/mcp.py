@@ -1,0 +1,122 @@
+"""`mcp`: the MCP server on stdio, over HTTP, or over HTTP in the background."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+from pi_rank.qmd import config as configuration
+from pi_rank.qmd.commands.call import Call
+from pi_rank.qmd.commands.daemon import own_python
+from pi_rank.qmd.errors import QmdError
+from pi_rank.qmd.locking import Held, exclusive, holder, is_held
+from pi_rank.qmd.warm.warm import Warm
+
+PORT, HOST = 8181, "127.0.0.1"
+START_SECONDS, STOP_SECONDS, POLL_SECONDS = 20.0, 10.0, 0.05
+
+
+def run_mcp(call: Call) -> int:
+    """Serve until the client goes away (stdio) or a signal comes (HTTP).
+
+    `stop` ends one in the background.
+    """
+    if call.words[:1] == ["stop"]:
+        return _stop(call)
+    if call.has("http"):
+        return _start_in_background(call) if call.has("daemon") else _serve_http(call)
+    from pi_rank.qmd.mcp.server import run_stdio
+    from pi_rank.qmd.mcp.tools import Tools
+
+    with Warm.opened(call.places) as warm:
+        _preload(call, warm)
+        run_stdio(Tools(call.places, warm))
+    return 0
+
+
+def _serve_http(call: Call) -> int:
+    import uvicorn
+
+    from pi_rank.qmd.mcp.server import http_app
+    from pi_rank.qmd.mcp.tools import Tools
+
+    host, port = _address(call)
+    try:
+        with exclusive(_lock(call)), Warm.opened(call.places) as warm:
+            _preload(call, warm)
+            call.note(f"QMD MCP server listening on http://{host}:{port}/mcp")
+            uvicorn.run(
+                http_app(Tools(call.places, warm), host, port), host=host, port=port, log_level="warning"
+            )
+    except Held as held:
+        raise QmdError(f"Already running (PID {held.pid}). Run 'qmd mcp stop' first.") from None
+    return 0
+
+
+def _start_in_background(call: Call) -> int:
+    host, port = _address(call)
+    if is_held(_lock(call)):
+        raise QmdError(f"Already running (PID {holder(_lock(call))}). Run 'qmd mcp stop' first.")
+    log = call.places.log.with_suffix(".mcp.log")
+    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    words = ["mcp", "--http", "--host", host, "--port", str(port), "--index", call.places.name]
+    with log.open("wb") as stream:
+        child = subprocess.Popen(
+            own_python(words),
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            cwd=log.parent,
+            start_new_session=True,
+            env=dict(call.environment),
+        )
+    deadline = time.monotonic() + START_SECONDS
+    while not _listens(host, port):
+        if child.poll() is not None or time.monotonic() > deadline:
+            raise QmdError(f"The server did not start; see {log}")
+        time.sleep(POLL_SECONDS)
+    call.line(f"Started on http://{host}:{port}/mcp (PID {child.pid})\nLogs: {log}")
+    return 0
+
+
+def _stop(call: Call) -> int:
+    pid = holder(_lock(call))
+    if pid is None or not is_held(_lock(call)):
+        call.line("Not running.")
+        return 0
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_SECONDS
+    while is_held(_lock(call)):
+        if time.monotonic() > deadline:
+            raise QmdError(f"The server (PID {pid}) did not stop within {STOP_SECONDS:.0f} seconds")
+        time.sleep(POLL_SECONDS)
+    call.line(f"Stopped (PID {pid})")
+    return 0
+
+
+def _preload(call: Call, warm: Warm) -> None:
+    """Load model and indexes while the client is still introducing itself."""
+    collections = list(configuration.load(call.places.config).collections.values())
+    threading.Thread(target=warm.preload, args=(collections,), daemon=True).start()
+
+
+def _address(call: Call) -> tuple[str, int]:
+    port = call.arguments.number("port", PORT)
+    if port > 65_535:
+        raise QmdError(f"No such port: {port}")
+    return call.arguments.value("host") or HOST, port
+
+
+def _lock(call: Call) -> Path:
+    return call.places.database.with_suffix(".mcp.lock")
+
+
+def _listens(host: str, port: int) -> bool:
+    with socket.socket() as line:
+        line.settimeout(POLL_SECONDS)
+        return line.connect_ex((host, port)) == 0

@@ -1,0 +1,57 @@
+"""The MCP tools on memory: `recall` and `explain`, by the engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pi_rank.context import resolve_context
+from pi_rank.memory.root import find_memory_root
+from pi_rank.qmd.config import MEMORY
+from pi_rank.qmd.errors import QmdError
+from pi_rank.qmd.mcp.values import ToolAnswer, limit_of, text_of
+from pi_rank.results import hit_to_dict
+
+if TYPE_CHECKING:
+    from pi_rank.qmd.search.library import Library
+    from pi_rank.qmd.warm.warm import Warm
+
+
+def recall(warm: Warm, library: Library, arguments: dict[str, Any]) -> ToolAnswer:
+    """Records for a question, with the rank that each source gave them."""
+    query = text_of(arguments, "query")
+    where = arguments.get("workingDirectory")
+    context = resolve_context(query, str(where)) if where else None
+    mode: Any = arguments.get("mode", "hybrid")
+    engine = warm.engine(_memory_root(library, arguments))
+    hits = engine.search(query, k=limit_of(arguments, 10), mode=mode, context=context)
+    lines = [f"{hit.id} [{hit.layer}, conf {hit.confidence:.2f}] {hit.record.statement}" for hit in hits]
+    return ToolAnswer(
+        "\n".join(lines) or "No record matches.", {"results": [hit_to_dict(hit) for hit in hits]}
+    )
+
+
+def explain(warm: Warm, library: Library, arguments: dict[str, Any]) -> ToolAnswer:
+    """One turn of a prompt: its block, and each record left out with the reason."""
+    prompt = text_of(arguments, "prompt")
+    where = arguments.get("workingDirectory")
+    engine = warm.engine(_memory_root(library, arguments))
+    turn = engine.build_retrieval_context(resolve_context(prompt, str(where) if where else None))
+    left_out = [
+        f"left out by {trace.processor}: {record_id} ({reason})"
+        for trace in turn.traces
+        for record_id, reason in trace.exclusion_reasons.items()
+    ]
+    return ToolAnswer("\n".join([turn.markdown, *left_out]), turn.to_dict())
+
+
+def _memory_root(library: Library, arguments: dict[str, Any]) -> Path:
+    """The memory root to ask: the named collection's, the first memory collection's, or PI's own."""
+    name = arguments.get("collection")
+    if name:
+        named = library.config.collection(str(name))
+        if named.kind != MEMORY:
+            raise QmdError(f"{named.name} is no memory collection")
+        return Path(named.path)
+    known = [each for each in library.config.collections.values() if each.kind == MEMORY]
+    return Path(known[0].path) if known else find_memory_root(None, arguments.get("workingDirectory"))

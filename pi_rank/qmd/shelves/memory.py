@@ -1,0 +1,134 @@
+"""A memory root as a collection: each active record is one document. Read from the root's own store."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pi_rank.qmd.shelves import fts
+from pi_rank.qmd.shelves.found import Found, Ranked, StoredDocument
+from pi_rank.qmd.shelves.query_language import match_all, match_any, natural_language, parse_lexical
+from pi_rank.qmd.text import count_unspaced
+from pi_rank.store.schema import connect, transaction, translated
+
+if TYPE_CHECKING:
+    from pi_rank.ranking.analysis import FtsAnalyzer
+
+MIN_PREFIX_LETTERS = 4  # a shorter beginning is shared by too many words to mean anything
+_RECORDS = fts.WordTable(
+    "records_fts",
+    """SELECT -rank AS score, r.payload
+    FROM records_fts JOIN records AS r ON r.rowid = records_fts.rowid
+    WHERE records_fts MATCH ? AND r.active
+    ORDER BY score DESC, r.id LIMIT ?""",
+)
+
+
+class MemoryShelf:
+    """Searches and reads the records of one memory root by way of its store.
+
+    Another process may be writing the store meanwhile.
+    """
+
+    def __init__(
+        self, collection: str, connection: sqlite3.Connection, analyzer: Callable[[], FtsAnalyzer]
+    ) -> None:
+        self._name = collection
+        self._connection = connection
+        self._analyzer = analyzer
+
+    def lexical(self, text: str, k: int) -> Ranked:
+        """Records with all the words.
+
+        Where there is none and the text is a plain sentence, with any of them.
+        """
+        lexical = parse_lexical(text)
+        every = self._matching(match_all(lexical), lexical.wanted, k)
+        if every or not natural_language(text):
+            return Ranked("all", every)
+        return self.any_word(text, k)
+
+    def any_word(self, text: str, k: int) -> Ranked:
+        """Records with any of the text's words, function words left out.
+
+        Where there is none, with their beginnings.
+        """
+        words = tuple(self._analyzer().fts_query(text).split(" OR "))
+        found = self._matching(match_any(words, ()), words, k)
+        if found or not words[0]:
+            return Ranked("any", found)
+        beginnings = tuple(f"{word}*" for word in words if len(word) >= MIN_PREFIX_LETTERS + len('""'))
+        return Ranked("terms", self._matching(match_any(beginnings, ()), beginnings, k))
+
+    def documents(self) -> list[StoredDocument]:
+        """Every active record as a document, in order of ids."""
+        rows = self._connection.execute("SELECT payload FROM records WHERE active ORDER BY id")
+        return [_document(self._name, json.loads(payload)) for (payload,) in rows]
+
+    def _matching(self, match: str, wanted: Sequence[str], k: int) -> list[Found]:
+        rows = fts.search(self._connection, _RECORDS, match, wanted, (), k)
+        return [found_record(self._name, json.loads(payload), score) for score, (payload,) in rows]
+
+
+def needs_core(text: str) -> bool:
+    """Whether FTS5 cannot answer for records: it keeps a run of Han, kana or Thai in one piece."""
+    return bool(count_unspaced(text))
+
+
+def found_record(collection: str, fields: dict[str, Any], score: float) -> Found:
+    """A record of a ranking, from its decoded payload."""
+    body = record_body(fields)
+    path, record_id = record_path(fields["id"]), fields["id"]
+    return Found(collection, path, record_id, _hash(body), score, None, record_id, body)
+
+
+def record_path(record_id: str) -> str:
+    """The record's path in its collection, in which PI finds the id between two characters that no id has."""
+    return f"memory/{record_id}.md"
+
+
+def record_body(fields: dict[str, Any]) -> str:
+    """The record as Markdown."""
+    tags = f"\ntags: {', '.join(fields['tags'])}\n" if fields.get("tags") else ""
+    return f"# {fields['id']}\n\n{fields['statement']}\n{tags}"
+
+
+@contextmanager
+def opened(collection: str, store: Path, analyzer: Callable[[], FtsAnalyzer]) -> Iterator[MemoryShelf | None]:
+    """The shelf on a store's present version; None where there is no store yet."""
+    if not store.is_file():
+        yield None
+        return
+    connection = connect(store, read_only=True)
+    try:
+        with translated(store), transaction(connection, write=False):
+            yield MemoryShelf(collection, connection, analyzer)
+    finally:
+        connection.close()
+
+
+def _document(collection: str, fields: dict[str, Any]) -> StoredDocument:
+    body = record_body(fields)
+    size = len(body.encode("utf-8", "surrogatepass"))
+    path, record_id = record_path(fields["id"]), fields["id"]
+    return StoredDocument(collection, path, record_id, _hash(body), size, _modified(fields), body)
+
+
+def _hash(body: str) -> str:
+    import hashlib  # 2 ms or more, which a search of files does not need
+
+    return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _modified(fields: dict[str, Any]) -> float:
+    from datetime import datetime, timezone  # 3 ms that no search needs
+
+    try:
+        moment = datetime.fromisoformat(str(fields.get("updated_at")).replace("Z", "+00:00"))
+    except ValueError:
+        return 0.0
+    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()

@@ -1,0 +1,3 @@
+"""What /remember was told: kept in a file of its own, ranked with the memory."""
+
+from __future__ import annotations

@@ -1,0 +1,128 @@
+"""The notes file: what /remember was told. Lines are only ever appended, and are on the disk before the
+answer.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from pi_rank.errors import StoreError
+from pi_rank.recall.notes.file_lock import FileLock
+
+MAX_NOTES_BYTES = 1 << 30
+
+
+class Note(msgspec.Struct, frozen=True, tag_field="op", tag="note"):
+    """Something an agent was told to remember. `at` is an ISO 8601 date and time in UTC."""
+
+    id: str
+    at: str
+    content: Annotated[str, msgspec.Meta(min_length=1)]
+    trigger: str | None = None
+
+
+class Merge(msgspec.Struct, frozen=True, tag_field="op", tag="merge"):
+    """Notes that say the same count as one from here on. Their own lines stay where they are."""
+
+    into: str
+    ids: tuple[str, ...]
+    at: str
+
+
+Line = Note | Merge
+_decode = msgspec.json.Decoder(type=Line).decode
+
+
+class NotesLog:
+    """One process's hold on a notes file. `lines` is what was read at the opening.
+
+    :raises StoreError: another process holds the file, or it cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.damaged_lines = 0
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(path.with_name(path.name + ".lock"))
+            self._file = os.open(
+                path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600
+            )
+        except OSError as error:
+            raise StoreError(f"the notes file {path} cannot be opened: {error.strerror or error}") from None
+        try:
+            self.lines = self._recover()
+        except OSError as error:
+            self.close()
+            raise StoreError(f"the notes file {path} cannot be read: {error.strerror or error}") from None
+        _sync_folder(path.parent)
+
+    def append(self, lines: Sequence[Line]) -> None:
+        """Write lines and wait until they are on the disk; all of them, or none.
+
+        :raises OSError: they could not be written, and none of them counts.
+        """
+        data = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+        try:
+            if self._size + len(data) > MAX_NOTES_BYTES:
+                raise OSError("the notes file is full")
+            written = 0
+            while written < len(data):
+                written += os.write(self._file, data[written:])
+            os.fsync(self._file)
+        except OSError:
+            os.ftruncate(
+                self._file, self._size
+            )  # half a batch must not stay: its askers are told that it failed
+            raise
+        self._size += len(data)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._file)
+        self._lock.release()
+
+    def _recover(self) -> list[Line]:
+        """The file's lines. What a crash left of a last one is set aside in `<file>.torn`, and cut off."""
+        with os.fdopen(os.dup(self._file), "rb") as file:
+            file.seek(0)
+            data = file.read()
+        whole = data.rfind(b"\n") + 1
+        if torn := data[whole:]:
+            with self.path.with_name(self.path.name + ".torn").open("ab") as aside:
+                aside.write(torn + b"\n")
+                aside.flush()
+                os.fsync(aside.fileno())
+            os.ftruncate(self._file, whole)
+            os.fsync(self._file)
+        self._size = whole
+        return [line for text in data[:whole].splitlines() if (line := self._decoded(text)) is not None]
+
+    def _decoded(self, text: bytes) -> Line | None:
+        try:
+            return _decode(text)
+        except msgspec.MsgspecError:
+            self.damaged_lines += 1  # it stays in the file, and /status tells of it
+            return None
+
+
+def new_note(content: str, trigger: str | None, at: str) -> Note:
+    """A note with an id of its own."""
+    return Note(id=f"note_{uuid.uuid4().hex}", at=at, content=content, trigger=trigger or None)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new file's name as durable as its content. Windows has no such call, and needs none."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

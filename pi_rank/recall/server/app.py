@@ -1,0 +1,126 @@
+"""The routes: each reads its fields, asks the service, and answers in JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from pi_rank.recall.server import bodies
+from pi_rank.recall.server.api_errors import ApiError, error_response, json_response
+from pi_rank.recall.server.audit import AuditLog
+from pi_rank.recall.server.gate import HEALTH, Gate
+from pi_rank.recall.server.metrics import CONTENT_TYPE, Metrics
+from pi_rank.recall.server.openapi import DOCUMENT
+from pi_rank.recall.server.service import Service
+from pi_rank.recall.server.settings import Settings
+from pi_rank.recall.types import MAX_TOP_K
+
+DEFAULT_TOP_K = 5
+MAX_K = 100
+DEFAULT_MAX_BYTES, MOST_MAX_BYTES = 14_000, 1_000_000
+STORED_CHARS = 80
+Fields = dict[str, Any]
+
+
+def create_app(service: Service, settings: Settings, audit: AuditLog, metrics: Metrics) -> ASGIApp:
+    """The ASGI application: the routes, behind the gate."""
+    routes = _Routes(service, settings, metrics)
+    table = [
+        Route(HEALTH, routes.health, methods=["GET"]),
+        Route("/status", routes.status, methods=["GET"]),
+        Route("/metrics", routes.metrics, methods=["GET"]),
+        Route("/openapi.json", routes.openapi, methods=["GET"]),
+        *(Route(path, routes.posted(answer), methods=["POST"]) for path, answer in routes.posts().items()),
+    ]
+    application = Starlette(routes=table, exception_handlers={HTTPException: _refused, ApiError: _failed})
+    application.router.redirect_slashes = False
+    return Gate(application, settings, audit, metrics, frozenset(route.path for route in table))
+
+
+class _Routes:
+    def __init__(self, service: Service, settings: Settings, metrics: Metrics) -> None:
+        self._service = service
+        self._settings = settings
+        self._metrics = metrics
+
+    def posts(self) -> dict[str, Callable[[Fields], Awaitable[object]]]:
+        return {
+            "/recall": self.recall,
+            "/remember": self.remember,
+            "/consolidate": self.consolidate,
+            "/context": self.context,
+            "/search": self.search,
+            "/explain": self.explain,
+        }
+
+    def posted(
+        self, answer: Callable[[Fields], Awaitable[object]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            started = time.perf_counter()
+            fields = await bodies.read_object(request, self._settings.body_limit, self._settings.body_seconds)
+            self._metrics.stage("read", time.perf_counter() - started)
+            return json_response(await answer(fields))
+
+        return endpoint
+
+    async def health(self, _: Request) -> Response:
+        return json_response({"status": "ok", "timestamp": time.time()})
+
+    async def status(self, _: Request) -> Response:
+        return json_response(await self._service.status())
+
+    async def metrics(self, _: Request) -> Response:
+        return Response(self._metrics.render(self._service.gauges()), media_type=CONTENT_TYPE)
+
+    async def openapi(self, _: Request) -> Response:
+        return json_response(DOCUMENT)
+
+    async def recall(self, fields: Fields) -> object:
+        query = bodies.text(fields, "query")
+        return await self._service.recall(
+            query, bodies.whole_number(fields, "top_k", DEFAULT_TOP_K, 1, MAX_TOP_K)
+        )
+
+    async def remember(self, fields: Fields) -> object:
+        content, trigger = bodies.content_and_trigger(fields)
+        await self._service.keeper.remember(content, trigger)
+        return {"status": "ok", "stored": content[:STORED_CHARS]}
+
+    async def consolidate(self, fields: Fields) -> object:
+        if not isinstance(fields.get("force", False), bool):
+            raise ApiError(400, "force must be a boolean")
+        return {"status": "ok", "new_memories": await self._service.keeper.consolidate()}
+
+    async def context(self, fields: Fields) -> object:
+        return await self._service.context(fields.get("context"), _max_bytes(fields))
+
+    async def explain(self, fields: Fields) -> object:
+        return await self._service.explain(fields.get("context"), _max_bytes(fields))
+
+    async def search(self, fields: Fields) -> object:
+        query, k = bodies.text(fields, "query"), bodies.whole_number(fields, "k", 10, 1, MAX_K)
+        return await self._service.search(query, k, fields.get("mode", "hybrid"), fields.get("context"))
+
+
+def _max_bytes(fields: Fields) -> int:
+    return bodies.whole_number(fields, "max_bytes", DEFAULT_MAX_BYTES, 0, MOST_MAX_BYTES)
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    message = {404: "not found", 405: "method not allowed"}.get(error.status_code, "refused")
+    return error_response(ApiError(error.status_code, message, dict(error.headers or {})))
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    assert isinstance(error, ApiError)
+    return error_response(error)

@@ -1,0 +1,171 @@
+"""What stands before every route: who may ask, how much, and in which frame; and what is written down of it.
+
+Order: Host and Origin, framing, body size, bearer token, rate limit, route. A caller without the token
+takes from
+a bucket of strangers, never from the one that those with it share by address.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import math
+import time
+import traceback
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import anyio
+from starlette.datastructures import Headers
+
+from pi_rank.recall.server.api_errors import ApiError, error_response
+from pi_rank.recall.server.limits import RateLimit, caller_of
+from pi_rank.recall.server.settings import STRANGER_BURST, STRANGER_RATE, Settings
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from pi_rank.recall.server.audit import AuditLog
+    from pi_rank.recall.server.metrics import Metrics
+
+log = logging.getLogger("pi_rank.recall")
+HEALTH = "/health"
+_BEARER = {"WWW-Authenticate": 'Bearer realm="pi_rank"'}
+
+
+class Gate:
+    """ASGI middleware around the routes."""
+
+    def __init__(
+        self, app: ASGIApp, settings: Settings, audit: AuditLog, metrics: Metrics, routes: frozenset[str]
+    ) -> None:
+        self._app = app
+        self._settings = settings
+        self._audit = audit
+        self._metrics = metrics
+        self._routes = routes
+        self._callers = RateLimit(settings.rate, settings.burst)
+        self._strangers = RateLimit(min(settings.rate, STRANGER_RATE), min(settings.burst, STRANGER_BURST))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answer = _Answer(self, scope, send)
+        try:
+            if scope["path"] != HEALTH:
+                self._check(scope)
+            with anyio.fail_after(self._settings.request_seconds):
+                await self._app(scope, receive, answer.send)
+        except ApiError as error:
+            await answer.fail(error, scope, receive)
+        except TimeoutError:
+            await answer.fail(ApiError(503, "the request took too long"), scope, receive)
+        except Exception as error:  # a caller learns nothing of it, and the server stays up
+            log_failure(error)
+            await answer.fail(ApiError(500, "internal error"), scope, receive)
+
+    def record(self, scope: Scope, status: int, started: float) -> None:
+        """Count an answer that is about to be sent, and write it down unless it is a sign of life."""
+        path = scope["path"]
+        route = path if path in self._routes else "other"
+        method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST") else "other"
+        self._metrics.request(method, route, status, time.perf_counter() - started)
+        if path != HEALTH:
+            self._audit.record(_address(scope), scope["method"], path, status)
+
+    def _check(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
+        self._check_names(headers)
+        if scope["method"] == "POST":
+            self._check_frame(headers)
+        caller = caller_of(_address(scope))
+        known = self._is_known(headers)
+        wait = (self._callers if known else self._strangers).take(caller)
+        if wait:
+            raise ApiError(429, "too many requests", {"Retry-After": str(math.ceil(wait))})
+        if not known:
+            raise ApiError(401, "unauthorized", _BEARER)
+
+    def _check_names(self, headers: Headers) -> None:
+        """A page in somebody's browser must not reach us under a name of its own, nor in its own name."""
+        if not self._is_ours(_host_name(headers.get("host", ""))):
+            raise ApiError(403, "host not allowed")
+        origin = headers.get("origin")
+        if origin is not None and not self._is_ours(_origin_name(origin)):
+            raise ApiError(403, "origin not allowed")
+
+    def _is_ours(self, name: str) -> bool:
+        # An address cannot be made to point elsewhere, as a name can.
+        return _is_address(name) or name in ("localhost", self._settings.host, *self._settings.allowed_hosts)
+
+    def _check_frame(self, headers: Headers) -> None:
+        length = headers.get("content-length")
+        if length is None or "transfer-encoding" in headers:
+            raise ApiError(411, "Content-Length required")
+        if not (length.isascii() and length.isdigit()) or len(length) > 18:
+            raise ApiError(400, "Content-Length is not a number")
+        if int(length) > self._settings.body_limit:
+            raise ApiError(413, "request body too large")
+        if headers.get("content-encoding", "identity").strip().lower() != "identity":
+            raise ApiError(415, "compressed request bodies are not supported")
+
+    def _is_known(self, headers: Headers) -> bool:
+        if self._settings.token is None:
+            return True
+        scheme, _, shown = headers.get("authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and self._settings.token.matches(shown.strip().encode("latin-1"))
+
+
+class _Answer:
+    """Sees to it that an answer is written down before it is sent, and that there is only one."""
+
+    def __init__(self, gate: Gate, scope: Scope, send: Send) -> None:
+        self._gate = gate
+        self._scope = scope
+        self._send = send
+        self._started_at = time.perf_counter()
+        self._begun = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._begun = True
+            self._gate.record(self._scope, message["status"], self._started_at)
+        await self._send(message)
+
+    async def fail(self, error: ApiError, scope: Scope, receive: Receive) -> None:
+        if not self._begun:
+            await error_response(error)(scope, receive, self.send)
+
+
+def log_failure(error: BaseException) -> None:
+    """Log what went wrong and where, without the error's own words: they may quote a query or a note."""
+    where = "".join(traceback.format_tb(error.__traceback__))
+    log.error("a request failed: %s\n%s", type(error).__name__, where)
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return client[0] if client else "unknown"
+
+
+def _host_name(host: str) -> str:
+    """The name in a Host header, without its port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.rpartition(":")[0].lower() if ":" in host else host.lower()
+
+
+def _origin_name(origin: str) -> str:
+    try:
+        return urlsplit(origin).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,178 @@
+"""Records as columns: the few facts that filtering and selection read, one array per fact."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from pi_rank.memory.project import slug
+from pi_rank.memory.records import Scope
+from pi_rank.turn.selection import is_hard_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
+
+    from pi_rank.store.store import StoredRow
+
+STATUS_CODES = {"active": 0, "contested": 1, "deprecated": 2, "superseded": 3, "promoted": 4, "deleted": 5}
+ACTIVE, CONTESTED, TOMBSTONED = 0, 1, 6
+STATUS_NAMES = (*STATUS_CODES, "tombstoned")  # by code
+LAYER_CODES = {"L1": 1, "L2": 2, "L3": 3}
+NO_PROFILE = 0
+ANY_PROJECT = -1
+
+
+class Columns(NamedTuple):
+    """One array per fact, indexed by row.
+
+    `status`, `layer`: uint8 codes. `profile`: int32, 0 for none. `project`: int32, -1 where the project does
+    not matter. `confidence`: float64. `hard_rule`: bool, true where only eligibility decides whether the
+    record is shown as a hard rule. `text`: int32, equal for records whose embedded text is equal.
+    """
+
+    status: npt.NDArray[np.uint8]
+    layer: npt.NDArray[np.uint8]
+    profile: npt.NDArray[np.int32]
+    project: npt.NDArray[np.int32]
+    confidence: npt.NDArray[np.float64]
+    hard_rule: npt.NDArray[np.bool_]
+    text: npt.NDArray[np.int32]
+
+    def followed_by(self, other: Columns) -> Columns:
+        """These rows, then the other's."""
+        pairs: Iterable[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = zip(self, other, strict=True)
+        return Columns(*map(np.concatenate, pairs))
+
+
+class Codebook:
+    """Names → small integers, given out in order of first sight and never taken back.
+
+    Successive snapshots share one: a code that a later snapshot adds names no row of an earlier one.
+    """
+
+    def __init__(self, first: int = 0, names: Iterable[str | bytes] = ()) -> None:
+        self._codes = {name: code for code, name in enumerate(names, first)}
+        self._first = first
+
+    def add(self, name: str | bytes) -> int:
+        """The code of a name, new or known."""
+        return self._codes.setdefault(name, self._first + len(self._codes))
+
+    def get(self, name: str | bytes) -> int | None:
+        """The code of a known name, else None."""
+        return self._codes.get(name)
+
+    def names(self) -> list[Any]:
+        """All names, in order of their codes: what a new codebook of the same codes is made of."""
+        return list(self._codes)
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+
+class Codebooks(NamedTuple):
+    """The names behind the coded columns."""
+
+    profiles: Codebook
+    projects: Codebook
+    texts: Codebook
+
+    @classmethod
+    def of(
+        cls, profiles: Iterable[str] = (), projects: Iterable[str] = (), texts: Iterable[bytes] = ()
+    ) -> Codebooks:
+        """Codebooks of these names in order of their codes; of none for a store that nobody has read yet."""
+        return cls(Codebook(NO_PROFILE + 1, profiles), Codebook(0, projects), Codebook(0, texts))
+
+
+class _Fields(msgspec.Struct, rename={"rule_type": "ruleType"}):
+    """The part of a stored record that becomes columns; decoding all of it takes three times as long."""
+
+    layer: str
+    status: str
+    confidence: float
+    scope: Scope = Scope()
+    profile_id: str | None = None
+    rule_type: str | None = None
+    does_not_apply_when: tuple[str, ...] = ()
+    known_exceptions: tuple[str, ...] = ()
+
+
+_decode = msgspec.json.Decoder(_Fields).decode
+
+
+def read_columns(rows: Sequence[StoredRow], books: Codebooks) -> tuple[Columns, list[tuple[str, ...]]]:
+    """The columns of stored rows, and each row's negative-scope phrases in the order they are tried."""
+    fields = [_decode(row.payload) for row in rows]
+    status = [
+        TOMBSTONED if row.tombstoned else STATUS_CODES[f.status] for row, f in zip(rows, fields, strict=True)
+    ]
+    columns = Columns(
+        status=np.array(status, np.uint8),
+        layer=np.array([LAYER_CODES[f.layer] for f in fields], np.uint8),
+        profile=np.array(
+            [books.profiles.add(f.profile_id) if f.profile_id else NO_PROFILE for f in fields], np.int32
+        ),
+        project=np.array([_project_code(f, books.projects) for f in fields], np.int32),
+        confidence=np.array([f.confidence for f in fields], np.float64),
+        hard_rule=np.array(
+            [is_hard_rule(f) and not row.tombstoned for row, f in zip(rows, fields, strict=True)], np.bool_
+        ),
+        text=np.array([books.texts.add(row.text_hash) for row in rows], np.int32),
+    )
+    return columns, [_phrases(f) for f in fields]
+
+
+def read_phrases(payload: bytes) -> tuple[str, ...]:
+    """The negative-scope phrases of a stored record, in the order they are tried."""
+    return _phrases(_decode(payload))
+
+
+def _phrases(fields: _Fields) -> tuple[str, ...]:
+    return fields.does_not_apply_when + fields.known_exceptions
+
+
+def _project_code(fields: _Fields, projects: Codebook) -> int:
+    if fields.layer == "L1" or fields.scope.type != "project":
+        return ANY_PROJECT
+    return projects.add(slug(fields.scope.project or ""))
+
+
+class PlaceMasks(NamedTuple):
+    """Status, profile and project as cumulative bool masks over rows, the same for every turn in one place.
+
+    `counts`: records alive, then left after status, profile and project. `contested`: the contested records
+    that belong to the place.
+    """
+
+    active: npt.NDArray[np.bool_]
+    in_profile: npt.NDArray[np.bool_]
+    in_project: npt.NDArray[np.bool_]
+    contested: npt.NDArray[np.bool_]
+    counts: tuple[int, int, int, int]
+
+
+def place_masks(
+    columns: Columns,
+    live: npt.NDArray[np.bool_],
+    books: Codebooks,
+    profile_id: str | None,
+    projects: frozenset[str],
+) -> PlaceMasks:
+    """Which rows may speak for a profile (None: none is known) in projects of these keys."""
+    profile = NO_PROFILE if profile_id is None else books.profiles.get(profile_id)
+    of_profile = columns.profile == NO_PROFILE
+    if profile is not None:
+        of_profile |= columns.profile == profile
+    known = [code for key in projects if (code := books.projects.get(key)) is not None]
+    of_project = np.isin(columns.project, [ANY_PROJECT, *known])
+    active = live & (columns.status == ACTIVE)
+    in_profile = active & of_profile
+    in_project = in_profile & of_project
+    contested = live & (columns.status == CONTESTED) & of_profile & of_project
+    counts = tuple(int(np.count_nonzero(mask)) for mask in (live, active, in_profile, in_project))
+    return PlaceMasks(active, in_profile, in_project, contested, counts)  # type: ignore[arg-type]

@@ -1,0 +1,136 @@
+"""A snapshot in one file beside the store: the next process maps it, and asks SQLite for what came since."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from pi_rank import __version__
+from pi_rank._core.negative_scope import PhraseAutomaton
+from pi_rank.ranking.array_file import read_arrays, write_arrays
+from pi_rank.ranking.lexical import ARRAYS_VERSION, LexicalIndex
+from pi_rank.ranking.overlap import OverlapIndex
+from pi_rank.ranking.semantic import VectorIndex
+from pi_rank.snapshot.columns import Codebooks, Columns, read_phrases
+from pi_rank.snapshot.snapshot import Snapshot, contested_rows, hard_rules, tie_ranks, without_vectors
+from pi_rank.store.store import StoreVersion
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Arrays = dict[str, npt.NDArray[Any]]
+
+# The number goes up when the file's contents change, or what the codes in the columns mean.
+_KIND = f"snapshot 1, lexical {ARRAYS_VERSION}"
+_LEXICAL = "lexical."
+# Windows does not let a file be replaced that any process has mapped.
+_COPIED = os.name == "nt"
+_OWN = ("rowids", "live", "order", "text_node", "node_text")
+
+
+class _Rest(msgspec.Struct, array_like=True):
+    """What of a snapshot is no array. `phrases`: by row, of those live rows that have any."""
+
+    version: tuple[int, int]
+    model_id: str | None
+    last_vector: int
+    ids: list[str]
+    payloads: list[bytes]
+    phrases: dict[int, tuple[str, ...]]
+    profiles: list[str]
+    projects: list[str]
+    texts: list[bytes]
+
+
+_decode = msgspec.msgpack.Decoder(_Rest).decode
+
+
+def snapshot_path(store: Path) -> Path:
+    """Where the snapshot of a store is kept."""
+    return store.with_name(f"{store.name}.snapshot")
+
+
+def write_snapshot(snapshot: Snapshot, path: Path, uuid: str) -> None:
+    """Write a snapshot of the store named `uuid`; a reader sees the old file or the whole new one.
+
+    :raises OSError: the file cannot be written; the old one is untouched.
+    """
+    arrays: Arrays = {name: getattr(snapshot, name) for name in _OWN}
+    arrays |= snapshot.columns._asdict()
+    arrays |= {_LEXICAL + name: array for name, array in snapshot.lexical.arrays().items()}
+    if snapshot.vectors is not None:
+        arrays["vectors"] = snapshot.vectors.vectors(0, snapshot.vectors.count).ravel()
+    arrays["rest"] = np.frombuffer(msgspec.msgpack.encode(_rest(snapshot)), np.uint8)
+    write_arrays(path, _KIND, _key(uuid), arrays)
+
+
+def read_snapshot(path: Path, uuid: str, model_id: str | None) -> Snapshot:
+    """The snapshot that was saved for the store `uuid`, of any generation; its vectors only if of `model_id`.
+
+    :raises CacheMismatch: none is there, or it is damaged, of another store or by another version of pi_rank.
+    """
+    arrays = read_arrays(path, _KIND, _key(uuid))
+    if _COPIED:
+        arrays = {name: array.copy() for name, array in arrays.items()}
+    rest = _decode(arrays["rest"].data)
+    columns = Columns._make(arrays[name] for name in Columns._fields)
+    n_rows = len(rest.ids)
+    tie_rank = tie_ranks(arrays["order"], n_rows)
+    lexical = LexicalIndex.from_arrays(_lexical(arrays))
+    snapshot = Snapshot(
+        version=StoreVersion._make(rest.version),
+        model_id=rest.model_id,
+        last_vector=rest.last_vector,
+        ids=rest.ids,
+        payloads=rest.payloads,
+        columns=columns,
+        tie_rank=tie_rank,
+        hard_rules=hard_rules(columns, arrays["live"], tie_rank),
+        lexical=lexical,
+        contested=OverlapIndex(lexical, contested_rows(columns, arrays["live"])),
+        phrases=PhraseAutomaton.build([rest.phrases.get(row, ()) for row in range(n_rows)]),
+        vectors=_vectors(arrays, columns) if model_id == rest.model_id else None,
+        books=Codebooks.of(rest.profiles, rest.projects, rest.texts),
+        rowids=arrays["rowids"],
+        live=arrays["live"],
+        order=arrays["order"],
+        text_node=arrays["text_node"],
+        node_text=arrays["node_text"],
+    )
+    return snapshot if model_id == rest.model_id else without_vectors(snapshot, model_id)
+
+
+def _key(uuid: str) -> str:
+    # The version stands for the rules by which columns are made of records.
+    return f"{uuid} {__version__}"
+
+
+def _rest(snapshot: Snapshot) -> _Rest:
+    live = np.flatnonzero(snapshot.live).tolist()
+    phrases = ((row, read_phrases(snapshot.payloads[row])) for row in live)
+    return _Rest(
+        version=snapshot.version,
+        model_id=snapshot.model_id,
+        last_vector=snapshot.last_vector,
+        ids=snapshot.ids,
+        payloads=snapshot.payloads,
+        phrases={row: own for row, own in phrases if own},
+        profiles=snapshot.books.profiles.names(),
+        projects=snapshot.books.projects.names(),
+        texts=snapshot.books.texts.names(),
+    )
+
+
+def _lexical(arrays: Arrays) -> Arrays:
+    return {name.removeprefix(_LEXICAL): array for name, array in arrays.items() if name.startswith(_LEXICAL)}
+
+
+def _vectors(arrays: Arrays, columns: Columns) -> VectorIndex | None:
+    if "vectors" not in arrays:
+        return None
+    matrix = arrays["vectors"].reshape(len(arrays["node_text"]), -1)
+    return VectorIndex.build(matrix, arrays["text_node"][columns.text])

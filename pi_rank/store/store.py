@@ -1,0 +1,338 @@
+"""The durable truth: one SQLite file of records, their search index and their vectors, in generations."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pi_rank.errors import StoreError
+from pi_rank.memory.contents import RootContents
+from pi_rank.memory.files import Fingerprint
+from pi_rank.memory.project import slug
+from pi_rank.memory.root import MemoryRoot
+from pi_rank.results import SyncReport
+from pi_rank.store.model import ModelChoice, hand_over, read_choice, write_choice
+from pi_rank.store.schema import REBUILD, DamagedStoreError, connect, store_error, transaction, translated
+from pi_rank.store.sync import (
+    Analyzer,
+    apply_contents,
+    apply_files,
+    forget_records,
+    last_report,
+    root_name,
+    write_fingerprints,
+)
+from pi_rank.store.vectors import VectorRows, checked_rows, read_missing, read_vectors, write_vectors
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+VECTORS_PER_TRANSACTION = 256  # an interrupted embedding keeps all but the last of these
+
+
+class StoredRow(NamedTuple):
+    """A record in the store. `rowid` is never used again; `payload` decodes with `decode_record`."""
+
+    rowid: int
+    id: str
+    payload: bytes
+    tombstoned: bool
+    text_hash: bytes
+    terms: bytes
+
+
+class RowChanges(NamedTuple):
+    """What happened to the rows since a generation.
+
+    `complete`: `added` is every row there is, and what the reader held before is void. Otherwise `added`
+    are the new rows and `removed` the rowids gone since; a changed record is one of each. Both ascend.
+    """
+
+    generation: int
+    complete: bool
+    added: list[StoredRow]
+    removed: list[int]
+
+
+class StoreVersion(NamedTuple):
+    """Two numbers that only go up: of the records, and of the vectors (of any model)."""
+
+    generation: int
+    vectors: int
+
+
+class _Line:
+    """One connection, and the lock by which threads take turns on it."""
+
+    def __init__(self, path: Path, read_only: bool) -> None:
+        self.connection = connect(path, read_only=read_only)
+        self.lock = threading.Lock()
+
+
+class MemoryStore:
+    """The store of one memory root.
+
+    Threads may share it. It has three connections, so that neither a long sync nor a long read keeps a turn
+    from asking for the version. Other processes may read and write the same file: writes take turns, reads
+    never wait.
+    """
+
+    def __init__(self, path: Path, read_only: bool) -> None:
+        self.path = path
+        self.read_only = read_only
+        self._lines: list[_Line] = []
+        try:
+            self._writer = None if read_only else self._line(read_only=False)
+            self._reader = self._line(read_only=True)
+            self._pulse = self._line(read_only=True)
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def open(cls, path: str | Path, *, read_only: bool = False) -> MemoryStore:
+        """Open the store, making it where there is none.
+
+        :raises StoreVersionError: the file is of another version of pi_rank, or another program's.
+        :raises StoreError: it cannot be opened or made, is damaged, or `read_only` and not there.
+        """
+        return cls(Path(path), read_only)
+
+    def close(self) -> None:
+        """Close the file. Closing twice is harmless."""
+        for line in reversed(self._lines):  # the writer last: it folds the write-ahead log into the file
+            with line.lock:
+                line.connection.close()
+
+    def __enter__(self) -> MemoryStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def uuid(self) -> str:
+        """The store's own name: caches made for another store's generation 7 are not for this one's."""
+        with self._reading() as connection:
+            return str(connection.execute("SELECT uuid FROM state").fetchone()[0])
+
+    @property
+    def generation(self) -> int:
+        """Goes up with each sync that changed something, by whichever process."""
+        return self.version().generation
+
+    def version(self) -> StoreVersion:
+        """The store's version now: a few microseconds, and never waits for a writer."""
+        try:
+            with self._pulse.lock:
+                return StoreVersion._make(self._pulse.connection.execute(_VERSION).fetchone())
+        except sqlite3.Error as error:
+            raise store_error(self.path, error) from error
+
+    def verify(self) -> None:
+        """Read the whole file and check that it is sound; for a doctor, not for a turn.
+
+        :raises StoreError: it is damaged; the message says where.
+        """
+        with self._reading() as connection:
+            found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        if found != "ok":
+            raise DamagedStoreError(f"the store {self.path} is damaged ({found}); {REBUILD}")
+
+    def sync(self, contents: RootContents, analyzer: Analyzer) -> SyncReport:
+        """Make the store hold what a reading of the memory files found, in one transaction.
+
+        :raises StoreError: it is read-only, of another root, or could not be written; then it is as it was.
+        """
+        with self._writing() as connection:
+            return apply_contents(connection, contents, analyzer)
+
+    def sync_root(self, root: MemoryRoot, analyzer: Analyzer) -> SyncReport:
+        """Sync with a root. Only what has come since the last sync is decoded.
+
+        :raises MemoryRootError: the root is missing or cannot be read.
+        :raises StoreError: as `sync`.
+        """
+        known = self._fingerprints(root)
+        if not known or not root.unchanged_since(known):
+            files = root.read_files()
+            if not known or not files.hold_the_same(known):
+                with self._writing() as connection:
+                    return apply_files(connection, files, analyzer)
+            if files.fingerprints != known:
+                with self._writing() as connection:
+                    write_fingerprints(connection, files.fingerprints)
+        with self._reading() as connection:
+            return last_report(connection, self.generation)
+
+    def replace(self, contents: RootContents, analyzer: Analyzer) -> SyncReport:
+        """Forget all records and take in `contents`, in one transaction; vectors of texts still there stay.
+
+        :raises StoreError: it is read-only or could not be written; then it is as it was.
+        """
+        with self._writing() as connection:
+            forget_records(connection)
+            report = apply_contents(connection, contents, analyzer)
+            connection.execute("DELETE FROM vectors WHERE text_hash NOT IN (SELECT text_hash FROM records)")
+            return report
+
+    def rows(self, since: int = 0) -> RowChanges:
+        """Rows added and removed after generation `since` (0: all rows), all of one version of the store."""
+        with self._reading() as connection:
+            generation, complete_from = connection.execute(
+                "SELECT generation, complete_from FROM state"
+            ).fetchone()
+            complete = not complete_from <= since <= generation or since == 0
+            added = connection.execute(_ALL_ROWS if complete else _NEW_ROWS, () if complete else (since,))
+            rows = [StoredRow(a, b, c, bool(d), e, f) for a, b, c, d, e, f in added]
+            removed = connection.execute(_REMOVED_ROWS, (since,)) if not complete else ()
+            return RowChanges(generation, complete, rows, [rowid for (rowid,) in removed])
+
+    def lexical_search(
+        self, fts_query: str, k: int, rowids: Sequence[int] | None = None
+    ) -> list[tuple[int, float]]:
+        """The best `k` rows of an FTS5 query as (rowid, BM25 score), best first; higher is better.
+
+        :param rowids: only these rows may be returned; None means all.
+        :raises StoreError: FTS5 does not understand the query.
+        """
+        if not fts_query or k <= 0:
+            return []
+        among = "" if rowids is None else "AND rowid IN (SELECT value FROM json_each(?))"
+        query = f"""SELECT rowid, -rank FROM records_fts WHERE records_fts MATCH ? {among}
+            ORDER BY rank, rowid LIMIT ?"""
+        given = (fts_query, k) if rowids is None else (fts_query, f"[{','.join(map(str, rowids))}]", k)
+        with self._reading() as connection:
+            return connection.execute(query, given).fetchall()
+
+    def vectors(self, model_id: str, after: int = 0) -> VectorRows:
+        """The model's vectors stored after version number `after` (see `StoreVersion.vectors`)."""
+        with self._reading() as connection:
+            return read_vectors(connection, model_id, after)
+
+    def vector_counts(self) -> dict[str, int]:
+        """Model id → how many vectors of it are stored."""
+        with self._reading() as connection:
+            return dict(connection.execute("SELECT model_id, count(*) FROM vectors GROUP BY model_id"))
+
+    def missing_vectors(self, model_id: str) -> list[tuple[bytes, str]]:
+        """(text hash, text) of what the model has still to embed: each text of an active record, once."""
+        with self._reading() as connection:
+            return read_missing(connection, model_id)
+
+    def record_of(self, text_hash: bytes) -> str:
+        """The id of a record with that text, for messages; empty where it is no longer there."""
+        with self._reading() as connection:
+            query = "SELECT id FROM records WHERE text_hash = ? ORDER BY rowid LIMIT 1"
+            found = connection.execute(query, (text_hash,)).fetchone()
+            return str(found[0]) if found else ""
+
+    def put_vectors(self, model_id: str, text_hashes: Sequence[bytes], matrix: NDArray[np.float32]) -> None:
+        """Store a model's vectors, float32[n, dimension], in chunks that each are safe once written.
+
+        Vectors of texts that are no longer in memory are dropped, and one that is already there stays.
+
+        :raises VectorError: wrong dtype, shape or dimension, or a value that is not finite.
+        :raises StoreError: it could not be written; earlier chunks stay.
+        """
+        with self._reading() as connection:
+            rows = checked_rows(connection, model_id, text_hashes, matrix)
+        for start in range(0, len(rows), VECTORS_PER_TRANSACTION):
+            with self._writing() as connection:
+                write_vectors(connection, rows[start : start + VECTORS_PER_TRANSACTION])
+
+    def model_choice(self) -> ModelChoice:
+        """The model that was chosen for this store, and the one that answers meanwhile."""
+        with self._reading() as connection:
+            return read_choice(connection)
+
+    def choose_model(self, name: str, answering: str | None = None) -> ModelChoice:
+        """Choose what `load_embedder` is to load for this store. Vectors are made, and dropped, by others.
+
+        :param answering: the model that answers meanwhile; None leaves it as it is.
+        """
+        with self._writing() as connection:
+            return write_choice(connection, name, answering)
+
+    def hand_over(self, name: str, model_id: str) -> bool:
+        """Let the chosen model `name` answer from now on and drop all other models' vectors.
+
+        False, and nothing is changed, where it lacks a vector or another model has been chosen meanwhile.
+        """
+        with self._writing() as connection:
+            return hand_over(connection, name, model_id)
+
+    def drop_vectors(self, model_id: str) -> None:
+        """Forget a model's vectors, once another model's are complete."""
+        with self._writing() as connection:
+            connection.execute("DELETE FROM vectors WHERE model_id = ?", (model_id,))
+
+    def _fingerprints(self, root: MemoryRoot) -> dict[str, Fingerprint]:
+        """What the files looked like at the last sync with this root; nothing where it was another."""
+        with self._reading() as connection:
+            if connection.execute("SELECT root FROM state").fetchone()[0] != root_name(root.path):
+                return {}
+            rows = connection.execute("SELECT file, size, mtime_ns, digest, settled FROM files").fetchall()
+        return {file: Fingerprint(size, mtime, digest, bool(ok)) for file, size, mtime, digest, ok in rows}
+
+    def _line(self, *, read_only: bool) -> _Line:
+        line = _Line(self.path, read_only)
+        self._lines.append(line)
+        return line
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._reader.lock, translated(self.path), transaction(self._reader.connection, write=False):
+            yield self._reader.connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        if self._writer is None:
+            raise StoreError(f"the store {self.path} was opened to read only")
+        with self._writer.lock, translated(self.path), transaction(self._writer.connection, write=True):
+            yield self._writer.connection
+
+
+# The counter and not the highest number there is: vectors are dropped, and a version only goes up.
+_VERSION = """
+    SELECT generation, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'vectors'), 0) FROM state"""
+_COLUMNS = "SELECT rowid, id, payload, tombstoned, text_hash, terms FROM records"
+_ALL_ROWS = f"{_COLUMNS} ORDER BY rowid"
+_NEW_ROWS = f"{_COLUMNS} INDEXED BY records_by_generation WHERE generation > ? ORDER BY rowid"
+_REMOVED_ROWS = (
+    "SELECT rowid FROM removed INDEXED BY removed_by_generation WHERE generation > ? ORDER BY rowid"
+)
+
+
+def open_store(path: Path) -> MemoryStore:
+    """The store, to be written to where that is allowed, else to be read only, with a warning.
+
+    :raises StoreError: as `MemoryStore.open`.
+    """
+    try:
+        return MemoryStore.open(path)
+    except StoreError as error:
+        if not path.is_file() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+            raise
+        store = MemoryStore.open(path, read_only=True)
+        warnings.warn(f"{error}. It is read as it is; sync will fail", RuntimeWarning, stacklevel=3)
+        return store
+
+
+def default_store_path(root: Path) -> Path:
+    """Where the store of a memory root belongs: the user's cache folder, or PI_RANK_CACHE_DIR."""
+    import platformdirs
+
+    cache = os.environ.get("PI_RANK_CACHE_DIR")
+    folder = Path(cache).expanduser() if cache else Path(platformdirs.user_cache_dir("pi-rank"))
+    resolved = root.expanduser().resolve()
+    digest = hashlib.sha256(str(resolved).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return folder / "stores" / f"{slug(resolved.name)[:40]}-{digest}" / "store.sqlite3"

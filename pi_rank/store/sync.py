@@ -1,0 +1,240 @@
+"""One sync: what the memory files say now, against what the store holds, in one transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from pi_rank.errors import StoreError
+from pi_rank.memory.contents import TOMBSTONES, RootContents, RootFiles, SourcedRecord, decode_files
+from pi_rank.memory.files import Fingerprint
+from pi_rank.memory.records import encode_record, tags_text, text_hash
+from pi_rank.results import Skipped, SyncReport
+from pi_rank.store.pieces import read_known, read_tombstones, write_known
+
+_KNOWN_ROWS = "SELECT id, rowid, content_hash, file, text_hash FROM records"
+# The vectors' index leads with the model: named one by one, no vector of another text is looked at.
+_DROP_ORPHANS = """
+    WITH RECURSIVE models (name) AS (
+        SELECT min(model_id) FROM vectors
+        UNION ALL
+        SELECT (SELECT min(model_id) FROM vectors WHERE model_id > name) FROM models WHERE name IS NOT NULL
+    )
+    DELETE FROM vectors WHERE text_hash = ?1 AND model_id IN (SELECT name FROM models)
+        AND NOT EXISTS (SELECT 1 FROM records WHERE text_hash = ?1)"""
+ANALYSIS_CHUNK = 2_000  # documents handed to the analyzer at once
+MOST_REMOVED = 50_000  # rows of the removal log; past it, readers that are behind read everything again
+
+
+class Analyzer(Protocol):
+    """What turns a document into the terms that BM25 counts."""
+
+    def document_terms(self, texts: Sequence[tuple[str, str]]) -> list[bytes]:
+        """Packed terms of each (statement, tags) pair, in order."""
+
+
+class _Incoming(NamedTuple):
+    source: SourcedRecord
+    payload: bytes
+    tombstoned: bool
+    content_hash: bytes
+
+
+class _Known(NamedTuple):
+    id: str
+    rowid: int
+    content_hash: bytes
+    file: str
+    text_hash: bytes
+
+
+class _Changes(NamedTuple):
+    added: list[_Incoming]
+    changed: list[_Incoming]
+    gone: list[_Known]  # rows to take out: those of removed records, and the old ones of changed records
+    moved: list[tuple[str, int]]  # new file, rowid
+
+
+def apply_files(connection: sqlite3.Connection, files: RootFiles, analyzer: Analyzer) -> SyncReport:
+    """Make the store hold what is in the files, decoding only what the last sync did not see.
+
+    Call inside a write transaction, in which what the last sync left stays what it is.
+
+    :raises StoreError: the store is of another memory root.
+    """
+    return apply_contents(connection, decode_files(files, read_known(connection)), analyzer)
+
+
+def apply_contents(connection: sqlite3.Connection, contents: RootContents, analyzer: Analyzer) -> SyncReport:
+    """Make the store hold what `contents` says. Call inside a write transaction.
+
+    :raises StoreError: the store is of another memory root.
+    """
+    generation = _check_root(connection, contents) + 1
+    tombstones = _update_tombstones(connection, contents)
+    changes = _compare(connection, contents, tombstones)
+    if changes.added or changes.changed or changes.gone:
+        _remove(connection, changes.gone, generation)
+        _insert(connection, [*changes.added, *changes.changed], analyzer, generation)
+        _drop_orphan_vectors(connection, {known.text_hash for known in changes.gone})
+        connection.execute("UPDATE state SET generation = ?", (generation,))
+    else:
+        generation -= 1
+    connection.executemany("UPDATE records SET file = ? WHERE rowid = ?", changes.moved)
+    write_known(connection, contents)
+    _write_report(connection, contents)
+    return SyncReport(
+        added=len(changes.added),
+        changed=len(changes.changed),
+        removed=len(changes.gone) - len(changes.changed),
+        unchanged=_count(connection) - len(changes.added) - len(changes.changed),
+        generation=generation,
+        skipped=tuple(contents.skipped),
+        warnings=tuple(contents.warnings),
+    )
+
+
+def forget_records(connection: sqlite3.Connection) -> None:
+    """Drop everything but the vectors, so that `apply_contents` starts from nothing; readers then reload."""
+    for table in ("records", "records_fts", "removed", "tombstones", "files", "pieces"):
+        connection.execute(f"DELETE FROM {table}")
+    connection.execute("UPDATE state SET root = '', generation = generation + 1")
+    connection.execute("UPDATE state SET complete_from = generation")
+
+
+def last_report(connection: sqlite3.Connection, generation: int) -> SyncReport:
+    """What the last sync reported, for a root that has not changed since."""
+    skipped, warnings = connection.execute("SELECT skipped, warnings FROM state").fetchone()
+    return SyncReport(
+        unchanged=_count(connection),
+        generation=generation,
+        skipped=msgspec.json.decode(skipped, type=tuple[Skipped, ...]),
+        warnings=msgspec.json.decode(warnings, type=tuple[str, ...]),
+    )
+
+
+def write_fingerprints(connection: sqlite3.Connection, fingerprints: Mapping[str, Fingerprint]) -> None:
+    """Remember what the files looked like."""
+    connection.execute("DELETE FROM files")
+    rows = ((file, *fingerprint) for file, fingerprint in fingerprints.items())
+    connection.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def root_name(root: Path) -> str:
+    """The root as the store remembers it: links resolved, and written so that SQLite can hold it."""
+    return str(root.resolve()).encode("utf-8", "backslashreplace").decode()
+
+
+def _check_root(connection: sqlite3.Connection, contents: RootContents) -> int:
+    """The store's generation, once it is sure that the store is of this root."""
+    generation, root = connection.execute("SELECT generation, root FROM state").fetchone()
+    if root not in ("", root_name(contents.root)):
+        raise StoreError(
+            f"this store is of the memory root {root}, not of {contents.root}; name another store, "
+            "or use `pi-rank rebuild` if the folder has moved"
+        )
+    return int(generation)
+
+
+def _update_tombstones(connection: sqlite3.Connection, contents: RootContents) -> frozenset[str]:
+    """The tombstones in force: where the file cannot be read, also those of the last sync."""
+    known = read_tombstones(connection)
+    now = contents.tombstones | known if TOMBSTONES in contents.unreadable else contents.tombstones
+    connection.executemany("DELETE FROM tombstones WHERE id = ?", ((id_,) for id_ in known - now))
+    connection.executemany("INSERT INTO tombstones VALUES (?)", ((id_,) for id_ in now - known))
+    return now
+
+
+def _compare(connection: sqlite3.Connection, contents: RootContents, tombstones: frozenset[str]) -> _Changes:
+    known = _known_rows(connection, contents.touched)
+    added, changed, gone, moved = [], [], [], []
+    for source in contents.records:
+        record, file, _ = source
+        payload = encode_record(record)
+        tombstoned = record.id in tombstones
+        content_hash = _content_hash(payload, tombstoned)
+        old = known.pop(record.id, None)
+        if old is None:
+            added.append(_Incoming(source, payload, tombstoned, content_hash))
+        elif old.content_hash != content_hash:
+            changed.append(_Incoming(source, payload, tombstoned, content_hash))
+            gone.append(old)
+        elif old.file != file:
+            moved.append((file, old.rowid))
+    gone.extend(old for old in known.values() if not _is_under(old.file, contents.unreadable))
+    return _Changes(added, changed, gone, moved)
+
+
+def _known_rows(connection: sqlite3.Connection, touched: Iterable[str] | None) -> dict[str, _Known]:
+    """The rows of these ids, by id; None: all rows."""
+    if touched is None:
+        return {row[0]: _Known._make(row) for row in connection.execute(_KNOWN_ROWS)}
+    found = (connection.execute(f"{_KNOWN_ROWS} WHERE id = ?", (id_,)).fetchone() for id_ in touched)
+    return {row[0]: _Known._make(row) for row in found if row}
+
+
+def _count(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT count(*) FROM records").fetchone()[0])
+
+
+def _content_hash(payload: bytes, tombstoned: bool) -> bytes:
+    """The mark is part of the content: a record that is deleted, or brought back, is a changed record."""
+    return hashlib.blake2b(payload, digest_size=16, key=b"tombstoned" if tombstoned else b"").digest()
+
+
+def _is_under(file: str, unreadable: frozenset[str]) -> bool:
+    return file in unreadable or any(name.endswith("/") and file.startswith(name) for name in unreadable)
+
+
+def _remove(connection: sqlite3.Connection, gone: Sequence[_Known], generation: int) -> None:
+    rowids = [(known.rowid,) for known in gone]
+    connection.executemany("DELETE FROM records WHERE rowid = ?", rowids)
+    connection.executemany("DELETE FROM records_fts WHERE rowid = ?", rowids)
+    connection.executemany(f"INSERT INTO removed VALUES (?, {generation})", rowids)
+    if connection.execute("SELECT count(*) FROM removed").fetchone()[0] > MOST_REMOVED:
+        connection.execute("DELETE FROM removed")
+        connection.execute("UPDATE state SET complete_from = ?", (generation,))
+
+
+def _insert(
+    connection: sqlite3.Connection, incoming: Sequence[_Incoming], analyzer: Analyzer, generation: int
+) -> None:
+    last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'records'").fetchone()
+    rowid = last[0] + 1 if last else 1
+    for start in range(0, len(incoming), ANALYSIS_CHUNK):
+        chunk = incoming[start : start + ANALYSIS_CHUNK]
+        texts = [(item.source.record.statement, tags_text(item.source.record)) for item in chunk]
+        rowids = range(rowid + start, rowid + start + len(chunk))
+        rows = map(_row, rowids, chunk, analyzer.document_terms(texts))
+        connection.executemany(f"INSERT INTO records VALUES (?, {generation}{', ?' * 8})", rows)
+        documents = ((number, *text) for number, text in zip(rowids, texts, strict=True))
+        connection.executemany("INSERT INTO records_fts (rowid, statement, tags) VALUES (?, ?, ?)", documents)
+
+
+def _row(rowid: int, item: _Incoming, terms: bytes) -> tuple[object, ...]:
+    record, file, _ = item.source
+    active = record.status == "active" and not item.tombstoned
+    hashes = item.content_hash, text_hash(record)
+    return rowid, record.id, file, *hashes, item.tombstoned, active, item.payload, terms
+
+
+def _drop_orphan_vectors(connection: sqlite3.Connection, text_hashes: Iterable[bytes]) -> None:
+    connection.executemany(_DROP_ORPHANS, ((text_hash_,) for text_hash_ in text_hashes))
+
+
+def _write_report(connection: sqlite3.Connection, contents: RootContents) -> None:
+    connection.execute(
+        "UPDATE state SET root = ?, skipped = ?, warnings = ?",
+        (
+            root_name(contents.root),
+            msgspec.json.encode(contents.skipped).decode(),
+            msgspec.json.encode(contents.warnings).decode(),
+        ),
+    )
+    # What there was to warn of may be over without a change of the files that could be read.
+    write_fingerprints(connection, {} if contents.warnings else contents.fingerprints)

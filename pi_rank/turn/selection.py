@@ -1,0 +1,106 @@
+"""Who is chosen from a ranking: layer budgets, and the rules that always apply."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pi_rank.errors import ConfigError
+from pi_rank.memory.config import l1_share
+from pi_rank.memory.records import MemoryRecord
+
+MAX_RECORDS = 12
+MAX_L1 = 4
+MAX_HARD_RULES = 8
+HARD_RULE_CONFIDENCE = 0.85
+HARD_RULE_TYPES = frozenset({"avoid_pattern", "prefer_pattern", "convention", "correction"})
+
+_L1 = 1
+
+
+class Ruling(Protocol):
+    """What of a record decides whether it is a hard rule."""
+
+    @property
+    def rule_type(self) -> str | None: ...
+    @property
+    def layer(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def confidence(self) -> float: ...
+
+
+def is_hard_rule(record: Ruling) -> bool:
+    """Whether `record` is shown as a rule whatever is asked: active, L2, sure enough, and of a hard type."""
+    return (
+        record.rule_type in HARD_RULE_TYPES
+        and record.layer == "L2"
+        and record.status == "active"
+        and record.confidence >= HARD_RULE_CONFIDENCE
+    )
+
+
+def hard_rule_key(record: MemoryRecord) -> tuple[float, str]:
+    """Sort key of hard rules: the most confident first, then by id."""
+    return (-record.confidence, record.id)
+
+
+def default_max_l1(max_records: int) -> int:
+    """L1's share of `max_records`: min(4, floor(0.35 × max_records)), in whole numbers."""
+    return min(MAX_L1, l1_share(max_records))
+
+
+def layer_limits(max_records: int, max_l1: int | None, max_l2: int | None) -> tuple[int, int]:
+    """How many L1 records, and how many others, may be chosen.
+
+    A limit that is None is L1's default share, or no limit of its own. Limits that do not fit together into
+    `max_records` are settled for L2: L1 falls back to its default share where that is smaller.
+
+    :raises ConfigError: if a limit is negative.
+    """
+    for name, limit in (("max_records", max_records), ("max_l1", max_l1), ("max_l2", max_l2)):
+        if limit is not None and limit < 0:
+            raise ConfigError(f"{name} is {limit}; it must be 0 or more")
+    share = default_max_l1(max_records)
+    first = share if max_l1 is None else min(max_l1, max_records)
+    if max_l2 is not None and first + max_l2 > max_records:
+        first = min(first, share)
+    return first, max_records if max_l2 is None else max_l2
+
+
+def select(
+    rows: NDArray[np.int32],
+    layers: NDArray[np.uint8],
+    *,
+    max_records: int = MAX_RECORDS,
+    max_l1: int | None = None,
+    max_l2: int | None = None,
+    exclude: Collection[int] = (),
+) -> list[int]:
+    """Places in `rows` to show, at most `max_records`: L1 first, then L2 and L3, each in the ranking's order.
+
+    L1 takes no more than its limit and leaves slots empty rather than take another's; the rest is L2's.
+
+    :param rows: int32[k], rows best first, each at most once.
+    :param layers: uint8[n_rows], 1, 2 or 3 per row.
+    :param exclude: a few rows that are shown elsewhere, such as hard rules.
+    :raises ConfigError: if a limit is negative.
+    """
+    limit_l1, limit_rest = layer_limits(max_records, max_l1, max_l2)
+    of_l1 = layers[rows] == _L1
+    first = _best(rows, np.flatnonzero(of_l1), limit_l1, exclude)
+    rest = _best(rows, np.flatnonzero(~of_l1), min(limit_rest, max_records - len(first)), exclude)
+    return first + rest
+
+
+def _best(
+    rows: NDArray[np.int32], places: NDArray[np.intp], limit: int, exclude: Collection[int]
+) -> list[int]:
+    """The first `limit` of the places whose rows are not excluded."""
+    places = places[: limit + len(exclude)]  # as many as can be needed
+    left = zip(places.tolist(), rows[places].tolist(), strict=True)
+    return [place for place, row in left if row not in exclude][:limit]

@@ -1,0 +1,301 @@
+"""One turn over one snapshot: filter, rank, select, assemble. Reads memory, never writes it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from pi_rank.block.sections import BlockParts, build_block, count_hard_rules
+from pi_rank.block.triviality import is_trivial, wants_sessions
+from pi_rank.block.wakeup import build_wakeup
+from pi_rank.results import RetrievalContext
+from pi_rank.turn.processors import Eligibility, run_processors
+from pi_rank.turn.ranking import DEPTH, QueryHits, hits, rank
+from pi_rank.turn.selection import MAX_HARD_RULES, select
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+
+    import numpy.typing as npt
+
+    from pi_rank.context import SessionContext
+    from pi_rank.embedding.queries import QueryVector
+    from pi_rank.memory.config import RootConfig
+    from pi_rank.memory.notes import Notes, SessionSummary
+    from pi_rank.memory.records import MemoryRecord
+    from pi_rank.ranking.analysis import FtsAnalyzer
+    from pi_rank.ranking.semantic import VectorHits
+    from pi_rank.snapshot.snapshot import Snapshot
+    from pi_rank.turn.ranking import RankingRule
+    from pi_rank.turn.rerank import RerankStage
+
+    Vector = npt.NDArray[np.float32]
+
+# Contested memory is shown where it shares more than this with the prompt (contract of PI's memory).
+MIN_OVERLAP = 0.15
+MAX_CONTESTED = 2
+RULES_AT_A_TIME = 64
+
+
+class Memory(NamedTuple):
+    """What a turn reads, all of one moment."""
+
+    snapshot: Snapshot
+    notes: Notes
+    config: RootConfig
+    analyzer: FtsAnalyzer
+    rule: RankingRule
+    reranking: RerankStage
+    relevance_floor: float | None
+
+
+class Request(NamedTuple):
+    """One turn: what is asked, on which day, how much may be shown, and the prompt's vector to be.
+
+    `deadline`: when to go on without a reranker's answer, on the clock of `time.perf_counter`.
+    """
+
+    context: SessionContext
+    today: date
+    max_bytes: int
+    max_records: int | None
+    query_vector: QueryVector
+    deadline: float | None
+
+
+class Stopwatch:
+    """Milliseconds per step, in the order the steps ended."""
+
+    def __init__(self) -> None:
+        self._laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, step: str) -> None:
+        """Ends a step: the time since the last one ended, or since `resume`, was its."""
+        now = time.perf_counter()
+        self._laps[step] = (now - self._last) * 1000
+        self._last = now
+
+    def resume(self) -> None:
+        """What passed since the last step was another turn's."""
+        self._last = time.perf_counter()
+
+    def laps(self) -> dict[str, float]:
+        """All steps and, last, the total."""
+        return {**self._laps, "total": sum(self._laps.values())}
+
+
+def run_turn(memory: Memory, request: Request, watch: Stopwatch) -> RetrievalContext:
+    """The whole turn, in the root's injection mode. `watch` has been running since the turn was asked for."""
+    watch.lap("memory")
+    if is_trivial(request.context.latest_user_message):
+        return RetrievalContext(markdown="", stats={"trivial": True}, timings=watch.laps())
+    allowed = run_processors(memory.snapshot, request.context)
+    watch.lap("processors")
+    mode = memory.config.injection_mode
+    answer = {"scoped": _scoped, "policy_only": _policy_only, "wakeup": _wakeup}[mode]
+    return answer(memory, request, allowed, watch)
+
+
+def run_turns(memory: Memory, requests: Sequence[Request]) -> list[RetrievalContext]:
+    """`run_turn` of each, but both sources are searched for all of them at once, without the GIL.
+
+    A thread that gives the GIL away for each of a turn's short kernels waits longer for it than they take.
+    """
+    watches = [Stopwatch() for _ in requests]
+    if memory.config.injection_mode != "scoped":
+        return [run_turn(memory, *each) for each in zip(requests, watches, strict=True)]
+    answers: dict[int, RetrievalContext] = {}
+    waiting: list[_Waiting] = []
+    for at, (request, watch) in enumerate(zip(requests, watches, strict=True)):
+        watch.resume()
+        if is_trivial(request.context.latest_user_message):
+            answers[at] = run_turn(memory, request, watch)
+            continue
+        allowed = run_processors(memory.snapshot, request.context)
+        watch.lap("processors")
+        waiting.append(_Waiting(at, request, allowed, request.query_vector.get()))
+        watch.lap("embedding")
+    for turn, found in zip(waiting, _search_together(memory, waiting), strict=True):
+        watches[turn.at].resume()
+        answers[turn.at] = _scoped(memory, turn.request, turn.allowed, watches[turn.at], found)
+    return [answers[at] for at in range(len(requests))]
+
+
+class _Waiting(NamedTuple):
+    """A turn of several, ready to be searched for; `at` is its place among them."""
+
+    at: int
+    request: Request
+    allowed: Eligibility
+    vector: Vector | None
+
+
+def _search_together(memory: Memory, waiting: Sequence[_Waiting]) -> list[QueryHits]:
+    """Both sources' hits of every turn; none by vectors where there is no vector."""
+    snapshot = memory.snapshot
+    words = snapshot.lexical.search_batch(
+        [memory.analyzer.query_terms(turn.request.context.latest_user_message) for turn in waiting],
+        DEPTH,
+        eligible=[turn.allowed.eligible for turn in waiting],
+        tie_rank=snapshot.tie_rank,
+    )
+    asked = [turn for turn in waiting if turn.vector is not None and snapshot.vectors is not None]
+    hits: dict[int, VectorHits] = {}
+    if asked and snapshot.vectors is not None:
+        found = snapshot.vectors.search_batch(
+            np.stack([turn.vector for turn in asked if turn.vector is not None]),
+            DEPTH,
+            tie_rank=snapshot.tie_rank,
+            eligible=[turn.allowed.eligible for turn in asked],
+        )
+        hits = {turn.at: each for turn, each in zip(asked, found, strict=True)}
+    return [
+        QueryHits(rows, turn.vector, hits.get(turn.at))
+        for turn, (rows, _) in zip(waiting, words, strict=True)
+    ]
+
+
+def _scoped(
+    memory: Memory,
+    request: Request,
+    allowed: Eligibility,
+    watch: Stopwatch,
+    found: QueryHits | None = None,
+) -> RetrievalContext:
+    snapshot, prompt = memory.snapshot, request.context.latest_user_message
+    contested = _contested(memory, prompt, allowed)
+    watch.lap("contested")
+    semantic: QueryHits | Vector | None = found
+    if semantic is None:
+        semantic = request.query_vector.get()
+        watch.lap("embedding")
+    max_records, max_l1, max_l2 = memory.config.budgets(request.max_records)
+    ranking = rank(snapshot, memory.analyzer, prompt, semantic, allowed.eligible, rule=memory.rule)
+    watch.lap("ranking")
+    off_topic = _off_topic(ranking.relevance, memory.relevance_floor)
+    reranked = None
+    if not off_topic:  # else nothing is selected
+        ranking, reranked = memory.reranking.apply(snapshot, prompt, ranking, request.deadline)
+    if reranked is not None:
+        watch.lap("reranking")
+    rule_rows = _hard_rules(snapshot, allowed)
+    rules = [snapshot.record(row) for row in rule_rows]
+    # A rule that has no room in its section may still be selected.
+    shown = rule_rows[: count_hard_rules(rules, max_bytes=request.max_bytes)]
+    chosen = select(
+        ranking.rows[:0] if off_topic else ranking.rows,
+        snapshot.columns.layer,
+        max_records=max_records,
+        max_l1=max_l1,
+        max_l2=max_l2,
+        exclude=shown,
+    )
+    selected = hits(snapshot, ranking, chosen)
+    watch.lap("selection")
+    parts = BlockParts(
+        today=request.today,
+        hard_rules=rules,
+        selected=[hit.record for hit in selected],
+        scratchpad=memory.notes.scratchpad,
+        contested=contested,
+        daily_log=memory.notes.daily,
+        sessions=_sessions(memory.notes.sessions, prompt),
+    )
+    block = build_block(parts, max_bytes=request.max_bytes)
+    watch.lap("block")
+    return RetrievalContext(
+        markdown=block.markdown,
+        selected=tuple(hit for hit in selected if hit.id in block.selected),
+        hard_rules=tuple(rule for rule in rules if rule.id in block.hard_rules),
+        contested=tuple(record for record in contested if record.id in block.contested),
+        traces=allowed.traces,
+        mode=ranking.mode,
+        stats=_stats(memory, allowed)
+        | {
+            "candidates": len(ranking.rows),
+            "query_vector": request.query_vector.status,
+            "vector_search": ranking.strategy,
+            "relevance": ranking.relevance,
+            "off_topic": off_topic,
+            "reranked": reranked,
+            "omitted": block.omitted,
+        },
+        timings=watch.laps(),
+    )
+
+
+def _off_topic(relevance: float | None, floor: float | None) -> bool:
+    """Whether nothing in memory has to do with the prompt, as far as the model's card can tell."""
+    return relevance is not None and floor is not None and relevance < floor
+
+
+def _policy_only(
+    memory: Memory, request: Request, allowed: Eligibility, watch: Stopwatch
+) -> RetrievalContext:
+    rules = [memory.snapshot.record(row) for row in _hard_rules(memory.snapshot, allowed)]
+    block = build_block(BlockParts(today=request.today, hard_rules=rules), max_bytes=request.max_bytes)
+    watch.lap("block")
+    return RetrievalContext(
+        markdown=block.markdown,
+        hard_rules=tuple(record for record in rules if record.id in block.hard_rules),
+        traces=allowed.traces,
+        stats=_stats(memory, allowed) | {"omitted": block.omitted},
+        timings=watch.laps(),
+    )
+
+
+def _wakeup(memory: Memory, request: Request, allowed: Eligibility, watch: Stopwatch) -> RetrievalContext:
+    contested = int(np.count_nonzero(allowed.contested))
+    block = build_wakeup(active=allowed.eligible_count, contested=contested, max_bytes=request.max_bytes)
+    watch.lap("block")
+    return RetrievalContext(
+        markdown=block.markdown, traces=allowed.traces, stats=_stats(memory, allowed), timings=watch.laps()
+    )
+
+
+def _stats(memory: Memory, allowed: Eligibility) -> dict[str, Any]:
+    return {
+        "records": memory.snapshot.live_count,
+        "eligible": allowed.eligible_count,
+        "generation": memory.snapshot.version.generation,
+        "injection_mode": memory.config.injection_mode,
+    }
+
+
+def _hard_rules(snapshot: Snapshot, allowed: Eligibility) -> list[int]:
+    """The rows of the most confident hard rules that are eligible, looked for a few at a time."""
+    found: list[int] = []
+    for start in range(0, len(snapshot.hard_rules), RULES_AT_A_TIME):
+        rows = snapshot.hard_rules[start : start + RULES_AT_A_TIME]
+        found += rows[allowed.eligible[rows].view(np.bool_)].tolist()
+        if len(found) >= MAX_HARD_RULES:
+            break
+    return found[:MAX_HARD_RULES]
+
+
+def _contested(memory: Memory, prompt: str, allowed: Eligibility) -> list[MemoryRecord]:
+    snapshot = memory.snapshot
+    rows, _ = snapshot.contested.best(
+        memory.analyzer.query_terms(prompt),
+        MAX_CONTESTED,
+        above=MIN_OVERLAP,
+        eligible=allowed.contested,
+        tie_rank=snapshot.tie_rank,
+    )
+    return [snapshot.record(row) for row in rows.tolist()]
+
+
+def _sessions(sessions: tuple[SessionSummary, ...], prompt: str) -> list[tuple[str, str]]:
+    if not sessions or not wants_sessions(prompt):
+        return []
+    return [
+        (
+            session.project,
+            "; ".join(filter(None, [session.name or session.first_message, *session.decisions])),
+        )
+        for session in sessions
+    ]

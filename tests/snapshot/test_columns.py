@@ -1,0 +1,126 @@
+"""Stored records as columns, and the masks of a place."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from pi_rank.memory.records import decode_record, encode_record
+from pi_rank.snapshot.columns import (
+    ANY_PROJECT,
+    NO_PROFILE,
+    STATUS_CODES,
+    TOMBSTONED,
+    Codebook,
+    Codebooks,
+    place_masks,
+    read_columns,
+    read_phrases,
+)
+from pi_rank.store.store import StoredRow
+from tests.support.memory import DEFAULTS
+
+
+def stored(number, *, tombstoned=False, text=b"text", **fields):
+    record = decode_record(json.dumps(DEFAULTS | {"id": f"mem_{number}"} | fields).encode())
+    return StoredRow(number, record.id, encode_record(record), tombstoned, text, b"")
+
+
+def columns_of(*rows):
+    books = Codebooks.of()
+    columns, phrases = read_columns(rows, books)
+    return columns, phrases, books
+
+
+def test_each_fact_has_its_column():
+    columns, phrases, books = columns_of(
+        stored(1, layer="L1", confidence=0.5, status="contested"),
+        stored(2, profile_id="project:1", scope={"type": "project", "project": "My App"}, text=b"other"),
+        stored(3, tombstoned=True, does_not_apply_when=["in CI"], known_exceptions=["on Windows"]),
+    )
+    assert columns.status.tolist() == [STATUS_CODES["contested"], STATUS_CODES["active"], TOMBSTONED]
+    assert columns.layer.tolist() == [1, 2, 2]
+    assert columns.profile.tolist() == [NO_PROFILE, books.profiles.get("project:1"), NO_PROFILE]
+    assert columns.project.tolist() == [ANY_PROJECT, books.projects.get("my-app"), ANY_PROJECT]
+    assert columns.confidence.tolist() == [0.5, 0.9, 0.9]
+    assert columns.text.tolist() == [0, 1, 0]
+    assert phrases == [(), (), ("in CI", "on Windows")]
+    assert [column.dtype.name for column in columns] == [
+        "uint8",
+        "uint8",
+        "int32",
+        "int32",
+        "float64",
+        "bool",
+        "int32",
+    ]
+
+
+def test_phrases_are_read_alone_as_with_the_columns():
+    row = stored(1, does_not_apply_when=["b", "a"], known_exceptions=["c"])
+    assert read_phrases(row.payload) == columns_of(row)[1][0] == ("b", "a", "c")
+
+
+def test_the_project_of_an_identity_record_does_not_matter():
+    scope = {"type": "project", "project": "app"}
+    columns, _, _ = columns_of(stored(1, layer="L1", scope=scope), stored(2, layer="L2", scope=scope))
+    assert columns.project.tolist() == [ANY_PROJECT, 0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"ruleType": "correction", "confidence": 0.95}, True),
+        ({"ruleType": "workflow", "confidence": 0.95}, False),
+        ({"ruleType": "correction", "confidence": 0.5}, False),
+        ({"ruleType": "correction", "confidence": 0.95, "layer": "L1"}, False),
+        ({"ruleType": "correction", "confidence": 0.95, "status": "contested"}, False),
+        ({"ruleType": "correction", "confidence": 0.95, "tombstoned": True}, False),
+    ],
+)
+def test_hard_rules(fields, expected):
+    columns, _, _ = columns_of(stored(1, **fields))
+    assert columns.hard_rule.tolist() == [expected]
+
+
+def test_a_codebook_gives_codes_in_order_of_first_sight():
+    book = Codebook(first=1)
+    assert [book.add(name) for name in ("b", "a", "b")] == [1, 2, 1]
+    assert (book.get("a"), book.get("c"), len(book)) == (2, None, 2)
+    again = Codebook(1, book.names())
+    assert [again.get("b"), again.get("a"), again.add("c")] == [1, 2, 3]
+    assert book.get("c") is None
+
+
+def test_columns_follow_each_other():
+    first, _, _ = columns_of(stored(1, layer="L1"))
+    second, _, _ = columns_of(stored(2), stored(3, confidence=0.4))
+    both = first.followed_by(second)
+    assert both.layer.tolist() == [1, 2, 2]
+    assert both.confidence.tolist() == [0.9, 0.9, 0.4]
+
+
+def test_a_place_has_its_profile_its_projects_and_what_is_of_none():
+    rows = (
+        stored(0),
+        stored(1, profile_id="project:1"),
+        stored(2, profile_id="project:2"),
+        stored(3, scope={"type": "project", "project": "app"}),
+        stored(4, scope={"type": "project", "project": "web"}),
+        stored(5, status="contested", profile_id="project:1"),
+        stored(6, status="deprecated"),
+        stored(7),
+    )
+    columns, _, books = columns_of(*rows)
+    live = np.array([True] * 7 + [False])
+    place = place_masks(columns, live, books, "project:1", frozenset({"app", "unheard-of"}))
+    assert np.flatnonzero(place.active).tolist() == [0, 1, 2, 3, 4]
+    assert np.flatnonzero(place.in_profile).tolist() == [0, 1, 3, 4]
+    assert np.flatnonzero(place.in_project).tolist() == [0, 1, 3]
+    assert np.flatnonzero(place.contested).tolist() == [5]
+    assert place.counts == (7, 5, 4, 3)
+    nowhere = place_masks(columns, live, books, "project:9", frozenset())
+    assert np.flatnonzero(nowhere.in_project).tolist() == [0]
+    assert not nowhere.contested.any()

@@ -1,0 +1,165 @@
+"""The snapshot's file: equal to a build from nothing, of whatever generation, or ignored, and said so."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from pi_rank.memory.root import MemoryRoot
+from pi_rank.ranking.array_file import CacheMismatch
+from pi_rank.snapshot import file as snapshot_file
+from pi_rank.snapshot import saved as saved_snapshot
+from pi_rank.snapshot.file import read_snapshot, snapshot_path, write_snapshot
+from pi_rank.snapshot.saved import SavedSnapshot
+from pi_rank.snapshot.snapshot import load_snapshot, refresh_snapshot
+from tests.support.snapshots import ANALYZER, EMBEDDER, ChangingMemory, answers
+
+MODEL = EMBEDDER.model_id
+
+
+@pytest.fixture
+def memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(saved_snapshot, "MIN_ROWS", 100)
+    memory = ChangingMemory(tmp_path)
+    memory.sync()
+    yield memory
+    memory.store.close()
+
+
+def saved_of(memory):
+    told = []
+    return SavedSnapshot(memory.store, told.append), told
+
+
+def from_nothing(memory, model_id=MODEL):
+    return answers(load_snapshot(memory.store, model_id))
+
+
+@pytest.mark.parametrize("model_id", [MODEL, None])
+def test_what_is_written_is_read(memory, model_id):
+    snapshot = load_snapshot(memory.store, MODEL)
+    for step in (10, 30):  # rows die and vectors come: the file holds those as well
+        memory.change(step)
+        memory.sync()
+        snapshot = refresh_snapshot(snapshot, memory.store, MODEL)
+    path = snapshot_path(memory.store.path)
+    write_snapshot(snapshot, path, memory.store.uuid)
+    read = read_snapshot(path, memory.store.uuid, model_id)
+    assert answers(read) == from_nothing(memory, model_id)
+    assert (read.version, read.ids) == (snapshot.version, snapshot.ids)
+    assert np.array_equal(read.rowids, snapshot.rowids)
+    memory.change(20)
+    memory.sync()
+    assert answers(refresh_snapshot(read, memory.store, model_id)) == from_nothing(memory, model_id)
+
+
+def test_a_file_can_be_copied_instead_of_mapped(memory, monkeypatch):
+    path = snapshot_path(memory.store.path)
+    write_snapshot(load_snapshot(memory.store, MODEL), path, memory.store.uuid)
+    assert not read_snapshot(path, memory.store.uuid, MODEL).rowids.flags.writeable
+    monkeypatch.setattr(snapshot_file, "_COPIED", True)
+    copied = read_snapshot(path, memory.store.uuid, MODEL)
+    assert copied.rowids.flags.owndata
+    assert answers(copied) == from_nothing(memory)
+
+
+def test_an_empty_store_can_be_kept(tmp_path):
+    memory = ChangingMemory(tmp_path, size=0)
+    path = tmp_path / "kept"
+    write_snapshot(load_snapshot(memory.store, None), path, "uuid")
+    read = read_snapshot(path, "uuid", None)
+    assert answers(read) == from_nothing(memory, None)
+    memory.add(5)
+    memory.sync()
+    assert answers(refresh_snapshot(read, memory.store, None)) == from_nothing(memory, None)
+    memory.store.close()
+
+
+def test_a_file_of_another_store_is_refused(memory, tmp_path):
+    write_snapshot(load_snapshot(memory.store, None), tmp_path / "kept", "another")
+    with pytest.raises(CacheMismatch, match="another"):
+        read_snapshot(tmp_path / "kept", memory.store.uuid, None)
+
+
+def test_a_file_of_an_earlier_generation_is_brought_up_to_date(memory):
+    saved, _ = saved_of(memory)
+    saved.save(load_snapshot(memory.store, MODEL))
+    for _ in range(3):
+        memory.change(15)
+        memory.sync()
+    again, told = saved_of(memory)
+    assert answers(again.load(MODEL)) == from_nothing(memory)
+    assert told == []
+
+
+def test_nothing_is_said_where_there_is_no_file(memory):
+    saved, told = saved_of(memory)
+    assert saved.load(MODEL) is None
+    assert told == []
+
+
+def test_a_damaged_file_is_said_and_removed(memory):
+    chance = random.Random(5)
+    saved, _ = saved_of(memory)
+    saved.save(load_snapshot(memory.store, MODEL))
+    whole = saved.path.read_bytes()
+    for number in range(40):
+        at = chance.randrange(len(whole))
+        cut = number % 2
+        saved.path.write_bytes(whole[:at] if cut else whole[:at] + bytes([whole[at] ^ 16]) + whole[at + 1 :])
+        reader, told = saved_of(memory)
+        assert reader.load(MODEL) is None
+        assert len(told) == 1
+        assert str(saved.path) in told[0]
+        assert not saved.path.exists()
+
+
+def test_a_file_from_before_a_rebuild_is_void(memory):
+    saved, _ = saved_of(memory)
+    saved.save(load_snapshot(memory.store, MODEL))
+    memory.change(10)
+    memory.store.replace(MemoryRoot(memory.root).read(), ANALYZER)
+    again, told = saved_of(memory)
+    assert answers(again.load(MODEL)) == from_nothing(memory)
+    assert "no longer tells the changes" in told[0]
+
+
+def test_the_file_is_written_when_enough_has_changed(memory, monkeypatch):
+    monkeypatch.setattr(saved_snapshot, "MAX_LAG", 0.1)
+    saved, _ = saved_of(memory)
+    snapshot = load_snapshot(memory.store, MODEL)
+    saved.save(snapshot)
+    first = saved.path.stat().st_mtime_ns
+    memory.change(1)
+    memory.sync()
+    saved.save(snapshot := refresh_snapshot(snapshot, memory.store, MODEL))
+    assert saved.path.stat().st_mtime_ns == first
+    memory.change(10)
+    memory.sync()
+    saved.save(snapshot := refresh_snapshot(snapshot, memory.store, MODEL))
+    second = saved.path.stat().st_mtime_ns
+    assert second > first
+    saved.save(
+        refresh_snapshot(snapshot, memory.store, None)
+    )  # a user without a model loses nobody's vectors
+    assert saved.path.stat().st_mtime_ns == second
+    assert read_snapshot(saved.path, memory.store.uuid, MODEL).vectors.count == len(snapshot.node_text)
+
+
+def test_a_small_store_has_no_file(tmp_path):
+    memory = ChangingMemory(tmp_path, size=50)
+    memory.sync()
+    saved, _ = saved_of(memory)
+    saved.save(load_snapshot(memory.store, MODEL))
+    assert not saved.path.exists()
+    memory.store.close()
+
+
+def test_a_file_that_cannot_be_written_is_only_warned_of(memory, caplog):
+    saved, _ = saved_of(memory)
+    saved.path.mkdir()
+    saved.save(load_snapshot(memory.store, MODEL))
+    assert "was not written" in caplog.text
+    assert [path.name for path in saved.path.parent.glob("*.tmp")] == []
