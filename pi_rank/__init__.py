@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from pi_rank.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from pi_rank.context import SessionContext
     from pi_rank.engine import MemoryEngine, build_retrieval_context
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     )
     from pi_rank.memory.records import MemoryRecord
     from pi_rank.results import Hit, ProcessorTrace, RetrievalContext, SyncReport
-
-__version__ = "0.1.0"
 
 _HOME = {
     "ConfigError": "errors",

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from pi_rank.memory.contents import Skipped
 from pi_rank.memory.records import Layer, MemoryRecord
 
 Mode = Literal["hybrid", "lexical", "terms", "semantic", "none"]
@@ -138,14 +139,6 @@ class RetrievalContext(msgspec.Struct, frozen=True, kw_only=True):
         if not self.markdown:
             return None
         return {"customType": CUSTOM_TYPE, "content": self.markdown, "display": False}
-
-
-class Skipped(msgspec.Struct, frozen=True):
-    """A line of a memory file that was not used: file relative to the root, 1-based line, and why."""
-
-    file: str
-    line: int
-    reason: str
 
 
 class SyncReport(msgspec.Struct, frozen=True, kw_only=True):

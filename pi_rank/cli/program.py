@@ -10,8 +10,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, NoReturn, TextIO
 
-from pi_rank import __version__
 from pi_rank.errors import PiRankError
+from pi_rank.version import __version__
 
 OK, FAILED, USAGE = 0, 1, 2
 INTERRUPTED = 130  # 128 + SIGINT, what a shell reports for an interrupted program

@@ -14,12 +14,19 @@ from pi_rank.errors import RecordError
 from pi_rank.memory.files import Fingerprint
 from pi_rank.memory.pieces import Piece, PieceContent, cut, decode_piece
 from pi_rank.memory.records import Layer, MemoryRecord, decode_object, decode_record
-from pi_rank.results import Skipped
 
 TOMBSTONES = "memory/tombstones.jsonl"
 PROFILES = "memory/profiles.jsonl"
 # File → SHA-256 of each of its pieces → what it holds.
 Pieces = Mapping[str, Mapping[bytes, PieceContent]]
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """A line of a memory file that was not used: file relative to the root, 1-based line, and why."""
+
+    file: str
+    line: int
+    reason: str
 
 
 class RecordFile(NamedTuple):

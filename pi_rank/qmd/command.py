@@ -118,7 +118,7 @@ def dispatch(call: Call) -> int:
     arguments = call.arguments
     name = arguments.words[0] if arguments.words else None
     if "version" in arguments.switches:
-        from pi_rank import __version__
+        from pi_rank.version import __version__
 
         call.line(f"qmd {__version__} (pi-rank)")
         return OK

@@ -9,7 +9,7 @@ import numpy as np
 
 from pi_rank.memory.project import slug
 from pi_rank.memory.records import Scope
-from pi_rank.turn.selection import is_hard_rule
+from pi_rank.memory.rules import is_hard_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

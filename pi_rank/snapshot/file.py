@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from pi_rank import __version__
 from pi_rank._core.negative_scope import PhraseAutomaton
 from pi_rank.ranking.array_file import read_arrays, write_arrays
 from pi_rank.ranking.lexical import ARRAYS_VERSION, LexicalIndex
@@ -18,6 +17,7 @@ from pi_rank.ranking.semantic import VectorIndex
 from pi_rank.snapshot.columns import Codebooks, Columns, read_phrases
 from pi_rank.snapshot.snapshot import Snapshot, contested_rows, hard_rules, tie_ranks, without_vectors
 from pi_rank.store.store import StoreVersion
+from pi_rank.version import __version__
 
 if TYPE_CHECKING:
     import numpy.typing as npt

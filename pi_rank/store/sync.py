@@ -11,10 +11,10 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from pi_rank.errors import StoreError
-from pi_rank.memory.contents import TOMBSTONES, RootContents, RootFiles, SourcedRecord, decode_files
+from pi_rank.memory.contents import TOMBSTONES, RootContents, RootFiles, Skipped, SourcedRecord, decode_files
 from pi_rank.memory.files import Fingerprint
 from pi_rank.memory.records import encode_record, tags_text, text_hash
-from pi_rank.results import Skipped, SyncReport
+from pi_rank.results import SyncReport
 from pi_rank.store.pieces import read_known, read_tombstones, write_known
 
 _KNOWN_ROWS = "SELECT id, rowid, content_hash, file, text_hash FROM records"

@@ -1,52 +1,20 @@
-"""Who is chosen from a ranking: layer budgets, and the rules that always apply."""
+"""Who is chosen from a ranking: the layers' budgets."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pi_rank.errors import ConfigError
 from pi_rank.memory.config import l1_share
-from pi_rank.memory.records import MemoryRecord
 
 MAX_RECORDS = 12
 MAX_L1 = 4
 MAX_HARD_RULES = 8
-HARD_RULE_CONFIDENCE = 0.85
-HARD_RULE_TYPES = frozenset({"avoid_pattern", "prefer_pattern", "convention", "correction"})
 
 _L1 = 1
-
-
-class Ruling(Protocol):
-    """What of a record decides whether it is a hard rule."""
-
-    @property
-    def rule_type(self) -> str | None: ...
-    @property
-    def layer(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def confidence(self) -> float: ...
-
-
-def is_hard_rule(record: Ruling) -> bool:
-    """Whether `record` is shown as a rule whatever is asked: active, L2, sure enough, and of a hard type."""
-    return (
-        record.rule_type in HARD_RULE_TYPES
-        and record.layer == "L2"
-        and record.status == "active"
-        and record.confidence >= HARD_RULE_CONFIDENCE
-    )
-
-
-def hard_rule_key(record: MemoryRecord) -> tuple[float, str]:
-    """Sort key of hard rules: the most confident first, then by id."""
-    return (-record.confidence, record.id)
 
 
 def default_max_l1(max_records: int) -> int:

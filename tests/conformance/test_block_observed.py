@@ -19,8 +19,10 @@ from pi_rank.block.sections import BlockParts, build_block
 from pi_rank.block.staleness import STALE_UNKNOWN, staleness_mark, utc_seconds
 from pi_rank.block.wakeup import build_wakeup
 from pi_rank.memory.records import MemoryRecord
-from pi_rank.turn.selection import MAX_HARD_RULES, hard_rule_key, is_hard_rule
+from pi_rank.memory.rules import is_hard_rule
+from pi_rank.turn.selection import MAX_HARD_RULES
 from tests.conformance.observed import observed
+from tests.reference.rules import hard_rule_key
 
 TODAY = date(2026, 6, 30)
 DEFAULTS = {

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pi_rank.errors import ConfigError, MemoryRootError
+from pi_rank.memory.contents import Skipped
 from pi_rank.memory.notes import SessionSummary
 from pi_rank.memory.records import Scope
 from pi_rank.memory.root import MemoryRoot, find_memory_root
-from pi_rank.results import Skipped
 from tests.support.memory_files import L1, L2, TOMBSTONES, line, settle, write
 
 DAY = date(2026, 5, 20)

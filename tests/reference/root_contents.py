@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pi_rank.errors import RecordError
-from pi_rank.memory.contents import SourcedRecord
+from pi_rank.memory.contents import Skipped, SourcedRecord
 from pi_rank.memory.records import decode_record
-from pi_rank.results import Skipped
 
 
 def plain_records(files):

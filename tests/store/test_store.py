@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_rank.errors import StoreError, VectorError
+from pi_rank.memory.contents import Skipped
 from pi_rank.memory.records import decode_record, text_hash
 from pi_rank.memory.root import MemoryRoot
 from pi_rank.ranking.analysis import unpack_terms
-from pi_rank.results import Skipped
 from pi_rank.store.store import MemoryStore, StoreVersion, default_store_path
 from pi_rank.store.sync import _DROP_ORPHANS
 from tests.support.memory_files import L1, L2, TOMBSTONES, CountingAnalyzer, line, settle, write

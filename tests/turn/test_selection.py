@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from pi_rank.errors import ConfigError
 from pi_rank.memory.records import MemoryRecord
-from pi_rank.turn.selection import default_max_l1, hard_rule_key, is_hard_rule, layer_limits, select
+from pi_rank.memory.rules import is_hard_rule
+from pi_rank.turn.selection import default_max_l1, layer_limits, select
+from tests.reference.rules import hard_rule_key
 
 
 def _select(ranked, layers, **limits):

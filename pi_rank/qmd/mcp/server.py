@@ -7,11 +7,11 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pi_rank import __version__
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.mcp.schemas import TOOLS
 from pi_rank.qmd.mcp.tools import Tools
 from pi_rank.qmd.mcp.values import Resource, ToolAnswer
+from pi_rank.version import __version__
 
 try:
     import anyio.to_thread

@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from pi_rank.errors import StoreError
+from pi_rank.recall.failures import log_failure
 from pi_rank.recall.notes.engine import NotedEngine
 from pi_rank.recall.notes.log import Note, NotesLog, new_note
 from pi_rank.recall.notes.notebook import Notebook, utc_now
-from pi_rank.recall.server.api_errors import ApiError
-from pi_rank.recall.server.gate import log_failure
 
 log = logging.getLogger("pi_rank.recall")
 
@@ -47,7 +47,7 @@ class NoteKeeper:
     async def remember(self, content: str, trigger: str | None) -> None:
         """Store a note; when this returns it is on the disk, and the next recall finds it.
 
-        :raises ApiError: it could not be stored.
+        :raises StoreError: it could not be stored.
         """
         stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._pending.append((new_note(content, trigger, utc_now()), stored))
@@ -76,12 +76,12 @@ class NoteKeeper:
         loop = asyncio.get_running_loop()
         while self._pending:
             batch, self._pending = self._pending, []
-            failure: ApiError | None = None
+            failure: StoreError | None = None
             try:
                 await loop.run_in_executor(self._writer, self._store, [note for note, _ in batch])
             except OSError as error:
                 log.error("notes cannot be stored: %s", error.strerror or type(error).__name__)
-                failure = ApiError(500, "the note could not be stored")
+                failure = StoreError("the note could not be stored")
             for _, stored in batch:
                 if stored.done():  # its asker has gone
                     continue

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from pi_rank.errors import StoreError
 from pi_rank.recall.server import bodies
 from pi_rank.recall.server.api_errors import ApiError, error_response, json_response
 from pi_rank.recall.server.audit import AuditLog
@@ -92,7 +93,10 @@ class _Routes:
 
     async def remember(self, fields: Fields) -> object:
         content, trigger = bodies.content_and_trigger(fields)
-        await self._service.keeper.remember(content, trigger)
+        try:
+            await self._service.keeper.remember(content, trigger)
+        except StoreError as error:
+            raise ApiError(500, str(error)) from error
         return {"status": "ok", "stored": content[:STORED_CHARS]}
 
     async def consolidate(self, fields: Fields) -> object:

@@ -8,16 +8,15 @@ a bucket of strangers, never from the one that those with it share by address.
 from __future__ import annotations
 
 import ipaddress
-import logging
 import math
 import time
-import traceback
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import anyio
 from starlette.datastructures import Headers
 
+from pi_rank.recall.failures import log_failure
 from pi_rank.recall.server.api_errors import ApiError, error_response
 from pi_rank.recall.server.limits import RateLimit, caller_of
 from pi_rank.recall.server.settings import STRANGER_BURST, STRANGER_RATE, Settings
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from pi_rank.recall.server.audit import AuditLog
     from pi_rank.recall.server.metrics import Metrics
 
-log = logging.getLogger("pi_rank.recall")
 HEALTH = "/health"
 _BEARER = {"WWW-Authenticate": 'Bearer realm="pi_rank"'}
 
@@ -136,12 +134,6 @@ class _Answer:
     async def fail(self, error: ApiError, scope: Scope, receive: Receive) -> None:
         if not self._begun:
             await error_response(error)(scope, receive, self.send)
-
-
-def log_failure(error: BaseException) -> None:
-    """Log what went wrong and where, without the error's own words: they may quote a query or a note."""
-    where = "".join(traceback.format_tb(error.__traceback__))
-    log.error("a request failed: %s\n%s", type(error).__name__, where)
 
 
 def _address(scope: Scope) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pi_rank import __version__
+from pi_rank.version import __version__
 
 _TEXT = {"type": "string"}
 _COUNT = {"type": "integer", "minimum": 0}
