@@ -7,14 +7,14 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from benchmarks.__main__ import commands, main
-from benchmarks.bare_turn import bare_turn
-from benchmarks.common import TODAY, turns
 from benchmarks.corpus import NESTED_PLACES, Corpus
-from benchmarks.gates import ATTEMPTS, Gate
 from benchmarks.hashing_embedder import HashingEmbedder
 from benchmarks.plot import bars, figure, lines
+from benchmarks.speed.bare_turn import bare_turn
+from benchmarks.speed.common import TODAY, turns
+from benchmarks.speed.gates import ATTEMPTS, Gate
+from benchmarks.speed.timings import summary
 from benchmarks.tables import gates_table, microseconds, peers_table, table, turn_table
-from benchmarks.timings import summary
 from pi_rank import MemoryEngine, SessionContext
 
 CORPUS = Corpus(seed=3, size=3_000, nested=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.models import main
-from benchmarks.semantic_quality import quality
+from benchmarks.retrieval.models import main
+from benchmarks.retrieval.semantic_quality import quality
 from pi_rank.embedding import load_embedder
 
 TINY = Path(__file__).parents[1] / "embedding" / "tiny.toml"

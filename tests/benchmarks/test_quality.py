@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import quality, quality_parts
-from benchmarks.beir import read_collections, write_memory_root
 from benchmarks.hashing_embedder import HashingEmbedder
-from benchmarks.metrics import METRICS, bootstrap, compare, evaluate
+from benchmarks.retrieval import quality, quality_parts
+from benchmarks.retrieval.beir import read_collections, write_memory_root
+from benchmarks.retrieval.metrics import METRICS, bootstrap, compare, evaluate
 from pi_rank.memory.root import MemoryRoot
 
 CORPUS = {"d0": "Bun runs the tests", "d1": "Deploy on Tuesdays", "d2": "Shaders live in render"}

@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import quality_grid, reorderings, rules
-from benchmarks.beir import Collection
-from benchmarks.corpora import KnownDocuments, merged, part
 from benchmarks.hashing_embedder import HashingEmbedder
-from benchmarks.metrics import METRICS
-from benchmarks.quality import run_queries
+from benchmarks.retrieval import quality_grid, reorderings, rules
+from benchmarks.retrieval.beir import Collection
+from benchmarks.retrieval.corpora import KnownDocuments, merged, part
+from benchmarks.retrieval.metrics import METRICS
+from benchmarks.retrieval.quality import run_queries
 from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.ranking.blend import DEFAULTS
 

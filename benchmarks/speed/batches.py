@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks.common import SEED, TODAY, corpus, folder, memory_root, settle, store_path
 from benchmarks.hashing_embedder import HashingEmbedder
+from benchmarks.speed.common import SEED, TODAY, corpus, folder, memory_root, settle, store_path
 from pi_rank import MemoryEngine, SessionContext
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.beir import Collection
+from benchmarks.retrieval.beir import Collection
 from pi_rank.memory.records import embedded_text
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from benchmarks.rules import Memory
+    from benchmarks.retrieval.rules import Memory
     from pi_rank.embedding import Embedder
 
     Vectors = npt.NDArray[np.float32]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.common import SEED, SIZES, corpus
+from benchmarks.speed.common import SEED, SIZES, corpus
 from pi_rank._core.negative_scope import PhraseAutomaton, content_keys
 from tests.reference.negative_scope import has_run
 

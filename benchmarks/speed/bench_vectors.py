@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from benchmarks.common import DEPTH, SEED, SHARES, SIZES
+from benchmarks.speed.common import DEPTH, SEED, SHARES, SIZES
 from pi_rank.ranking.graph import Graph
 from pi_rank.ranking.hnsw import links_of
 from pi_rank.ranking.semantic import VectorIndex

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from benchmarks.common import DEPTH, SEED, SIZES
+from benchmarks.speed.common import DEPTH, SEED, SIZES
 from pi_rank.ranking.fusion import LEXICAL_WEIGHT, RRF_K, SEMANTIC_WEIGHT, weighted_rrf
 from tests.reference import fusion
 

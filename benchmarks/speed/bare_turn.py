@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.common import DEPTH, TODAY
+from benchmarks.speed.common import DEPTH, TODAY
 from pi_rank.block.sections import BlockParts, build_block
 from pi_rank.context import project_keys
 from pi_rank.ranking.blend import blend
@@ -16,7 +16,7 @@ from pi_rank.turn.turn import MIN_OVERLAP
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from benchmarks.common import Turn
+    from benchmarks.speed.common import Turn
     from pi_rank.block.page import Block
     from pi_rank.ranking.analysis import FtsAnalyzer
     from pi_rank.snapshot.snapshot import Snapshot

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.metrics import CUT
+from benchmarks.retrieval.metrics import CUT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from benchmarks.rules import Question, Rows, Rule
+    from benchmarks.retrieval.rules import Question, Rows, Rule
     from pi_rank.ranking.semantic import VectorIndex
 
 POOL = 60  # rows of the default order that may come among the first ten

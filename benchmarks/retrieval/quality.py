@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from platformdirs import user_cache_path
 
-from benchmarks.beir import Collection, read_collections, write_memory_root
-from benchmarks.cached_embedder import CachedEmbedder
-from benchmarks.metrics import CUT, METRICS, bootstrap, compare, evaluate
+from benchmarks.retrieval.beir import Collection, read_collections, write_memory_root
+from benchmarks.retrieval.cached_embedder import CachedEmbedder
+from benchmarks.retrieval.metrics import CUT, METRICS, bootstrap, compare, evaluate
 from pi_rank import MemoryEngine
 from pi_rank.embedding import load_embedder
 

@@ -16,8 +16,8 @@ from itertools import accumulate, count
 from pathlib import Path
 from typing import Any
 
+from benchmarks.doors.injection_session import DESIGNS, TODAY, TURNS, Session, prompts, write_root
 from benchmarks.hashing_embedder import HashingEmbedder
-from benchmarks.injection_session import DESIGNS, TODAY, TURNS, Session, prompts, write_root
 from pi_rank import MemoryEngine, SessionContext
 from pi_rank.injection import Injector, inject, own_words
 from pi_rank.injection.render import pin_rules, render

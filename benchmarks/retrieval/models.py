@@ -55,7 +55,7 @@ def measure(model: str, texts: int, folders: list[str]) -> dict[str, Any]:
 
 
 def _run(model: str, texts: str, folders: list[str]) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.model_worker", model, texts, *folders]
+    command = [sys.executable, "-m", "benchmarks.retrieval.model_worker", model, texts, *folders]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode:
         raise SystemExit(f"{model} cannot be measured:\n{result.stderr}")

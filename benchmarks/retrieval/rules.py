@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.metrics import CUT, METRICS, evaluate
-from benchmarks.quality import home, opened
+from benchmarks.retrieval.metrics import CUT, METRICS, evaluate
+from benchmarks.retrieval.quality import home, opened
 from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.ranking.blend import BlendConstants
 from pi_rank.ranking.fusion import weighted_rrf
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from benchmarks.beir import Collection
+    from benchmarks.retrieval.beir import Collection
     from pi_rank.embedding import Embedder
     from pi_rank.snapshot.snapshot import Snapshot
 

@@ -1,4 +1,7 @@
-"""Measures one embedding model in its own process: `python -m benchmarks.model_worker MODEL TEXTS [DIR…]`."""
+"""Measures one embedding model in its own process.
+
+python -m benchmarks.retrieval.model_worker MODEL TEXTS [DIR…]
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def main(argv: list[str]) -> None:
     measured["texts_per_second"] = round(_texts_per_second(embedder, int(texts)))
     measured["resident_megabytes"] = _resident_megabytes()
     if folders:
-        from benchmarks.semantic_quality import quality
+        from benchmarks.retrieval.semantic_quality import quality
 
         measured["quality"] = {
             Path(folder).name: quality(embedder, Path(folder))._asdict() for folder in folders
@@ -39,7 +42,7 @@ def main(argv: list[str]) -> None:
 
 def sentences(count: int, words: int) -> list[str]:
     """English from the words of the memories that the other benchmarks use; no two alike."""
-    from benchmarks.common import corpus
+    from benchmarks.speed.common import corpus
 
     return corpus(1_000).prompts(count, words)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.common import PROMPT_WORDS, SHARES, SIZES, TODAY, turns
+from benchmarks.speed.common import PROMPT_WORDS, SHARES, SIZES, TODAY, turns
 
 PROMPTS = 60
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from platformdirs import user_cache_path
 
-from benchmarks.beir import read_collections
-from benchmarks.cached_embedder import CachedEmbedder
-from benchmarks.corpora import KnownDocuments, asked, merged, part
-from benchmarks.rules import NDCG, RANKINGS, SOURCES, Memory, blended, load_memory, score
+from benchmarks.retrieval.beir import read_collections
+from benchmarks.retrieval.cached_embedder import CachedEmbedder
+from benchmarks.retrieval.corpora import KnownDocuments, asked, merged, part
+from benchmarks.retrieval.rules import NDCG, RANKINGS, SOURCES, Memory, blended, load_memory, score
 from benchmarks.tables import table
 from pi_rank.embedding import load_embedder
 from pi_rank.ranking.blend import DEFAULTS
@@ -24,7 +24,7 @@ from pi_rank.ranking.blend import DEFAULTS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from benchmarks.rules import Rule
+    from benchmarks.retrieval.rules import Rule
     from pi_rank.embedding import Embedder
 
     Folders = dict[str, list[Memory]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from benchmarks.common import DEPTH, PROMPT_WORDS, SIZES, corpus
+from benchmarks.speed.common import DEPTH, PROMPT_WORDS, SIZES, corpus
 from pi_rank.ranking.analysis import FtsAnalyzer, unpack_terms
 from pi_rank.ranking.lexical import LexicalIndex
 from tests.reference.bm25 import Fts5, bm25

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.batches import memory_with_known_vectors, memory_with_model, rates
-from benchmarks.common import SIZES
+from benchmarks.speed.batches import memory_with_known_vectors, memory_with_model, rates
+from benchmarks.speed.common import SIZES
 
 TURNS = 256
 EMBEDDED_TURNS = 64

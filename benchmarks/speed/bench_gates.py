@@ -1,10 +1,10 @@
-"""The gates as tests: `python -m pytest benchmarks/bench_gates.py` fails where a ratio is out of bounds."""
+"""The gates as tests: `pytest benchmarks/speed/bench_gates.py` fails where a ratio is out of bounds."""
 
 from __future__ import annotations
 
 import pytest
 
-from benchmarks.gates import GATES, NEED_CORES, cores
+from benchmarks.speed.gates import GATES, NEED_CORES, cores
 
 
 @pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.measure.__name__)

@@ -22,7 +22,7 @@ from benchmarks.tables import (
     turn_table,
 )
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parents[1] / "results"
 COMMAND = "python -m benchmarks report"
 WORDS = 12
 

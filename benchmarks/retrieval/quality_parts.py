@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from platformdirs import user_cache_path
 
-from benchmarks.beir import Collection, read_collections
-from benchmarks.cached_embedder import CachedEmbedder
-from benchmarks.quality import opened
-from benchmarks.reorderings import distinct, diverse, widened, without_hubs
-from benchmarks.rules import (
+from benchmarks.retrieval.beir import Collection, read_collections
+from benchmarks.retrieval.cached_embedder import CachedEmbedder
+from benchmarks.retrieval.quality import opened
+from benchmarks.retrieval.reorderings import distinct, diverse, widened, without_hubs
+from benchmarks.retrieval.rules import (
     NDCG,
     RECALL,
     blended,
@@ -32,7 +32,7 @@ from pi_rank.embedding import load_embedder
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from benchmarks.rules import Memory, Rule
+    from benchmarks.retrieval.rules import Memory, Rule
     from pi_rank.embedding import Embedder
 
     Memories = dict[str, list[Memory]]

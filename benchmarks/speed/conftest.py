@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.common import SIZES, Memories
-from benchmarks.timings import summary
+from benchmarks.speed.common import SIZES, Memories
+from benchmarks.speed.timings import summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

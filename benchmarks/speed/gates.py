@@ -10,14 +10,14 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from benchmarks import batches, bench_bm25, bench_fusion, bench_scope
-from benchmarks.bare_turn import bare_turn
-from benchmarks.common import SIZES, TODAY, Memories, corpus, fastest_each, fastest_pass, turns
+from benchmarks.speed import batches, bench_bm25, bench_fusion, bench_scope
+from benchmarks.speed.bare_turn import bare_turn
+from benchmarks.speed.common import SIZES, TODAY, Memories, corpus, fastest_each, fastest_pass, turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from benchmarks.common import Turn
+    from benchmarks.speed.common import Turn
     from pi_rank import MemoryEngine, RetrievalContext
 
 ATTEMPTS = 3

@@ -1,6 +1,6 @@
 """POST /recall under load: server, load and bare retrieval, each in a process of its own.
 
-    python -m benchmarks.recall --sizes 1000 5000 100000
+    python -m benchmarks.doors.recall --sizes 1000 5000 100000
 
 Reports milliseconds, and two ratios that a machine's speed does not change much: what HTTP adds at one
 client against
@@ -87,7 +87,7 @@ def _to_embed(url: str) -> int:
 
 
 def _part(part: str, folder: Path) -> list[str]:
-    return [sys.executable, "-m", "benchmarks.recall", "--part", part, "--folder", str(folder)]
+    return [sys.executable, "-m", "benchmarks.doors.recall", "--part", part, "--folder", str(folder)]
 
 
 def _run(part: str, folder: Path, *options: str) -> dict[str, float]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.common import SIZES, TODAY, current_snapshot, memory_root
 from benchmarks.hashing_embedder import HashingEmbedder
+from benchmarks.speed.common import SIZES, TODAY, current_snapshot, memory_root
 from pi_rank import MemoryEngine, SessionContext
 from pi_rank.snapshot.snapshot import refresh_snapshot
 

@@ -1,0 +1,3 @@
+"""Whole doors: what a conversation, a server and a command cost."""
+
+from __future__ import annotations

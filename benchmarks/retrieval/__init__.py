@@ -1,0 +1,3 @@
+"""Quality: of rankings and models, on collections with relevance judgements."""
+
+from __future__ import annotations
