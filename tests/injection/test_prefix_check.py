@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from pi_rank.cli.commands.prefix_check import configure
 from pi_rank.errors import ContextError
-from pi_rank.injection import Injector
-from pi_rank.injection.history import quarantine
+from pi_rank.injection import Injector, quarantine
 from pi_rank.injection.history.live import marks_in
 from pi_rank.injection.prefix_check import Request, check_prefixes
 from tests.injection.sessions import DESIGNS, TOPICS, Session

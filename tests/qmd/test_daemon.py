@@ -158,7 +158,7 @@ def test_an_upgrade_restarts_it(home, tmp_path):
     with running(home):
         assert ask(home, "search", "deploy") is not None
         before = where.socket.stat().st_ctime_ns
-        (copy / "pi_rank" / "qmd" / "formats.py").touch()
+        (copy / "pi_rank" / "qmd" / "command.py").touch()
         until(lambda: where.socket.exists() and where.socket.stat().st_ctime_ns != before)
         until(lambda: ask(home, "search", "deploy") is not None)
 

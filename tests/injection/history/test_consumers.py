@@ -9,8 +9,7 @@ import logging
 import pytest
 
 from pi_rank.errors import ContextError
-from pi_rank.injection import Injector, echoes, inject, own_words, strip_injected
-from pi_rank.injection.history import quarantine
+from pi_rank.injection import Injector, echoes, inject, own_words, quarantine, strip_injected
 from pi_rank.injection.history.consumers import guardrail_blocks, offloadable
 from pi_rank.injection.history.messages import Message
 from pi_rank.injection.history.quarantine import PLACEHOLDER
