@@ -309,6 +309,7 @@ class MemoryEngine:
             "model": model_id,
             "vectors": self._store.vector_counts().get(model_id or "", 0),
             "changing_to": None if choice.wanted == choice.answering else choice.wanted,
+            "graph": self._keeper.graph_state(snapshot),
             "to_embed": 0 if model_id is None else len(self._store.missing_vectors(model_id)),
             "rebuilt": list(self._keeper.rebuilt),
         }

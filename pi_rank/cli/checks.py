@@ -39,6 +39,7 @@ def run_checks(arguments: argparse.Namespace) -> list[Check]:
         ("compiled core", check_core),
         ("SQLite FTS5", check_fts5),
         ("libraries", check_libraries),
+        ("hnswlib", check_hnswlib),
         ("model", check_model),
         ("memory files", check_memory),
         ("store", check_store),
@@ -110,13 +111,28 @@ def check_libraries(_: argparse.Namespace) -> Check:
     from pi_rank.embedding.runtime import silence_onnxruntime
 
     silence_onnxruntime()
-    names = ["numpy", "msgspec", "hnswlib", "onnxruntime", "tokenizers", "platformdirs", "rich"]
+    names = ["numpy", "msgspec", "onnxruntime", "tokenizers", "platformdirs", "rich"]
     broken = [f"{name} ({error})" for name in names if (error := _import_error(name))]
     if broken:
         return Check(
             "libraries", "wrong", f"cannot load {', '.join(broken)}", "pip install --upgrade pi-rank"
         )
     return Check("libraries", "ok", ", ".join(f"{name} {version(name)}" for name in names))
+
+
+def check_hnswlib(_: argparse.Namespace) -> Check:
+    """Whether graphs can be built. A memory of any size is served without: by an exact scan."""
+    from importlib.metadata import version
+
+    from pi_rank.ranking.hnsw import can_build
+
+    if not can_build():
+        detail = "not installed: no graphs are built, vectors are scanned exactly whatever their number"
+        return Check("hnswlib", "note", detail, "pip install 'pi-rank[hnsw]' (needs a C++ compiler)")
+    if error := _import_error("hnswlib"):
+        fix = "pip install --force-reinstall --no-cache-dir --no-deps hnswlib (needs a C++ compiler)"
+        return Check("hnswlib", "wrong", f"cannot be loaded: {error}", fix)
+    return Check("hnswlib", "ok", version("hnswlib"))
 
 
 def check_memory(arguments: argparse.Namespace) -> Check:

@@ -8,6 +8,7 @@ thread for one build, and is never searched, saved or loaded: what it has linked
 from __future__ import annotations
 
 import threading
+from importlib.util import find_spec
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -45,6 +46,11 @@ class BuildReport(NamedTuple):
     cancelled: bool
 
 
+def can_build() -> bool:
+    """Whether hnswlib is installed: it comes with the extra `hnsw`, where a C++ compiler is at hand."""
+    return find_spec("hnswlib") is not None
+
+
 def build_graph(
     index: VectorIndex, *, cancel: threading.Event | None = None, threads: int = 1
 ) -> BuildReport:
@@ -53,6 +59,7 @@ def build_graph(
     Vectors are inserted in order and from a fixed seed: on one thread, the same vectors give the same graph.
 
     :param cancel: set from another thread, it ends the build within one chunk of vectors.
+    :raises ImportError: hnswlib is not installed, or cannot be loaded.
     """
     cancel = cancel or threading.Event()
     best = 0.0

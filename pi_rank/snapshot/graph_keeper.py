@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import numpy as np
 from pi_rank.ranking.array_file import CacheMismatch
 from pi_rank.ranking.graph_builder import GraphBuilder
 from pi_rank.ranking.graph_file import GraphKey, load_graph, save_graph
+from pi_rank.ranking.hnsw import can_build
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 # After a build whose recall fell short, the next is tried when there are this many times as many vectors.
 RETRY_GROWTH = 2
+NO_HNSWLIB = "hnswlib is not installed, the exact scan serves (pip install 'pi-rank[hnsw]')"
 
 _log = logging.getLogger("pi_rank")
 
@@ -65,6 +68,17 @@ class GraphKeeper:
             self._loader = threading.Thread(target=self._obtain, args=(snapshot,), name="pi-rank-graph-file")
             self._loader.start()
 
+    def state(self, snapshot: Snapshot) -> str:
+        """In words, whether the snapshot's vectors have a graph, or a file with one, and if not, why."""
+        vectors = snapshot.vectors
+        if vectors is None or not (vectors.wants_graph or vectors.graph):
+            return "none: the exact scan is cheaper"
+        kept = [count for count, _ in self._files(snapshot) if count <= vectors.count]
+        known = max([*kept, vectors.graph.count if vectors.graph else 0])
+        if known:
+            return f"of {known} of {vectors.count} vectors"
+        return "none yet" if can_build() else f"none: {NO_HNSWLIB}"
+
     def close(self) -> None:
         """Stops what is under way and waits until it has stopped. Closing twice is harmless."""
         with self._lock:
@@ -98,6 +112,11 @@ class GraphKeeper:
 
     def _build(self, snapshot: Snapshot) -> None:
         assert snapshot.vectors is not None
+        if not can_build():
+            _log.info("no graph: %s", NO_HNSWLIB)
+            self._too_few = sys.maxsize
+            self._finish(snapshot)
+            return
         with self._lock:
             if self._source is snapshot:
                 self._builder = GraphBuilder(snapshot.vectors, lambda report: self._built(snapshot, report))

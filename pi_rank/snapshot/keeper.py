@@ -71,6 +71,10 @@ class SnapshotKeeper:
         if changed or self._snapshot is not None or not self._saved.path.exists():
             self._saved.save(self._newest(model_id))
 
+    def graph_state(self, snapshot: Snapshot) -> str:
+        """In words, whether the snapshot's vectors have a graph."""
+        return self._graphs.state(snapshot)
+
     def freeze(self) -> None:
         """From now on serves what is there and leaves the store alone, which is about to be replaced."""
         with self._refreshing:

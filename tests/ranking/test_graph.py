@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from pi_rank.errors import VectorError
 from pi_rank.ranking.graph import Graph, Links
-from pi_rank.ranking.hnsw import build_graph
 from pi_rank.ranking.node_rows import NodeRows
 from pi_rank.ranking.semantic import VectorIndex
 from tests.reference import graph as reference
 from tests.reference.vectors import search as exact_search
 from tests.reference.vectors import unit_vectors
+from tests.support.graphs import graph_of
 
 N, D = 1500, 24
 VECTORS = unit_vectors(21, N, D)
@@ -33,7 +33,7 @@ def index():
 
 @pytest.fixture(scope="module")
 def graph(index):
-    return build_graph(index).graph
+    return graph_of(index)
 
 
 @settings(deadline=None, max_examples=60)
@@ -49,7 +49,7 @@ def test_the_walk_is_the_reference(index, graph, seed, n, scale):
 def test_small_graphs_with_equal_vectors_are_the_reference_too(seed, count, n):
     vectors = unit_vectors(seed, count, 40, distinct=max(1, count // 3))
     index = index_of(vectors)
-    graph = build_graph(index).graph or pytest.skip("hnswlib loses some of so many equal vectors")
+    graph = graph_of(index) or pytest.skip("hnswlib loses some of so many equal vectors")
     query = unit_vectors(seed + 1, 1, 40)[0]
     assert graph.nearest(index.table, query, n).tolist() == reference.nearest(graph.links, vectors, query, n)
 
@@ -64,7 +64,7 @@ def test_small_graphs_with_equal_vectors_are_the_reference_too(seed, count, n):
 def test_a_search_scores_the_rows_of_the_nodes_walked_to_and_of_newer_ones(seed, k, fetched, newer):
     random = np.random.default_rng(seed)
     vectors = unit_vectors(seed, 40 + newer, 8)
-    links = build_graph(index_of(vectors[:40])).graph.links
+    links = graph_of(index_of(vectors[:40])).links
     row_node = random.integers(-1, 40 + newer, 70).astype(np.int32)  # some nodes have several rows, some none
     table = VectorIndex.build(vectors, row_node).table
     queries, ties = unit_vectors(seed + 1, len(fetched), 8), random.permutation(70).astype(np.int32)
@@ -114,7 +114,7 @@ def test_a_table_that_has_grown_is_searched_for_the_nodes_of_the_graph(index, gr
 
 
 def test_many_threads_search_one_graph_alike(index, graph):
-    other = build_graph(index_of(VECTORS[:300])).graph
+    other = graph_of(index_of(VECTORS[:300]))
     expected = [graph.nearest(index.table, vector, 10).tolist() for vector in VECTORS[:100]]
     wrong = []
 
@@ -135,7 +135,7 @@ def test_many_threads_search_one_graph_alike(index, graph):
 def test_more_searches_than_a_stamp_can_count():
     vectors = unit_vectors(5, 40, 8)
     index = index_of(vectors)
-    graph = build_graph(index).graph
+    graph = graph_of(index)
     expected = graph.nearest(index.table, vectors[0], 5).tolist()
     for _ in range(2**16 + 2):
         graph.nearest(index.table, vectors[1], 1)

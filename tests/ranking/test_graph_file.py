@@ -13,9 +13,9 @@ import pytest
 from pi_rank.ranking import graph_file
 from pi_rank.ranking.array_file import CacheMismatch, write_arrays
 from pi_rank.ranking.graph_file import GraphKey, load_graph, save_graph
-from pi_rank.ranking.hnsw import build_graph
 from pi_rank.ranking.semantic import VectorIndex
 from tests.reference.vectors import unit_vectors
+from tests.support.graphs import graph_of
 
 N, D = 300, 16
 VECTORS = unit_vectors(31, N, D)
@@ -24,7 +24,7 @@ KEY = GraphKey(model_id="model-a", dimension=D, count=N, content="c0ffee")
 
 @pytest.fixture(scope="module")
 def graph():
-    return build_graph(VectorIndex.build(VECTORS, np.arange(N, dtype=np.int32))).graph
+    return graph_of(VectorIndex.build(VECTORS, np.arange(N, dtype=np.int32)))
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_a_loaded_graph_does_not_hold_its_file(path):
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_graphs_without_upper_levels(tmp_path, count):
-    graph = build_graph(VectorIndex.build(VECTORS[:count], np.arange(count, dtype=np.int32))).graph
+    graph = graph_of(VectorIndex.build(VECTORS[:count], np.arange(count, dtype=np.int32)))
     key = msgspec.structs.replace(KEY, count=count)
     save_graph(graph, tmp_path / "graph", key)
     assert load_graph(tmp_path / "graph", key).count == count

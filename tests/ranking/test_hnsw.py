@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 
-import hnswlib
 import numpy as np
 import pytest
 
@@ -18,6 +17,8 @@ from pi_rank.ranking.graph_file import GraphKey, save_graph
 from pi_rank.ranking.hnsw import build_graph, measure_recall
 from pi_rank.ranking.semantic import VectorIndex
 from tests.reference import vectors as reference
+
+hnswlib = pytest.importorskip("hnswlib")
 
 N, D = 1500, 24
 VECTORS = reference.unit_vectors(21, N, D)

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_rank.errors import VectorError
-from pi_rank.ranking.hnsw import build_graph
 from pi_rank.ranking.semantic import VectorIndex
 from tests.reference import vectors as reference
+from tests.support.graphs import graph_of
 
 N, D = 4000, 32
 VECTORS = reference.unit_vectors(11, N + 50, D)
@@ -34,7 +34,7 @@ def as_pairs(hits):
 
 @pytest.fixture(scope="module")
 def graph():
-    return build_graph(VectorIndex.build(VECTORS[:N], ranks(N))).graph
+    return graph_of(VectorIndex.build(VECTORS[:N], ranks(N)))
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_auto_takes_the_graph_where_it_is_cheaper_and_only_there():
     index = VectorIndex.build(reference.unit_vectors(13, n, 8), ranks(n))
     query = reference.unit_vectors(14, 1, 8)[0]
     assert index.search(query, 10, tie_rank=ranks(n)).strategy == "exact"
-    index = index.with_graph(build_graph(index).graph)
+    index = index.with_graph(graph_of(index))
     assert index.search(query, 10, tie_rank=ranks(n)).strategy == "hnsw"
     few = np.zeros(n, np.uint8)
     few[::50] = 1
@@ -201,7 +201,7 @@ def test_one_more_vector_costs_a_small_part_of_building_the_index():
 
 def test_auto_scans_a_small_index_even_with_a_graph():
     small = VectorIndex.build(VECTORS[:200], ranks(200))
-    with_graph = small.with_graph(build_graph(small).graph)
+    with_graph = small.with_graph(graph_of(small))
     assert with_graph.search(QUERIES[0], 5, tie_rank=ranks(200)).strategy == "exact"
 
 
@@ -217,7 +217,7 @@ def test_any_k_and_everything_excluded(index, k, strategy):
 def test_an_empty_index_answers_and_grows():
     empty = VectorIndex.build(np.empty((0, D), np.float32), np.full(3, -1, np.int32))
     assert empty.search(QUERIES[0], 5, tie_rank=ranks(3)).rows.tolist() == []
-    assert build_graph(empty).graph is None
+    assert graph_of(empty) is None
     grown = empty.updated(VECTORS[:1], np.array([-1, 0, -1], np.int32))
     assert grown.search(QUERIES[0], 5, tie_rank=ranks(3)).rows.tolist() == [1]
 

@@ -12,11 +12,13 @@ from pi_rank.errors import StoreError
 from pi_rank.memory.records import embedded_text
 from pi_rank.memory.root import MemoryRoot
 from pi_rank.ranking import graph_builder
+from pi_rank.ranking.hnsw import can_build
 from pi_rank.ranking.semantic import VectorIndex
 from pi_rank.snapshot import graph_keeper, keeper
 from pi_rank.snapshot import saved as saved_snapshot
 from pi_rank.snapshot.keeper import LONG_LIVED, SnapshotKeeper
 from pi_rank.snapshot.snapshot import load_snapshot, refresh_snapshot
+from tests.support.graphs import NO_HNSWLIB
 from tests.support.snapshots import ANALYZER, EMBEDDER, ChangingMemory, answers
 
 MODEL = EMBEDDER.model_id
@@ -48,6 +50,8 @@ def keep(memory):
 @pytest.fixture
 def graphs_wanted(monkeypatch):
     """Every index wants a graph that does not know all its vectors, however few they are."""
+    if not can_build():
+        pytest.skip(NO_HNSWLIB)
     wants = property(lambda self: self.graph is None or self.graph.count < self.count)
     monkeypatch.setattr(VectorIndex, "wants_graph", wants)
 

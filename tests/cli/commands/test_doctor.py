@@ -6,18 +6,28 @@ import argparse
 import json
 import shutil
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
 
 import pi_rank
 from pi_rank.cli import checks
-from pi_rank.cli.checks import Check, check_core, check_fts5, check_libraries, check_memory, run_checks
+from pi_rank.cli.checks import (
+    Check,
+    check_core,
+    check_fts5,
+    check_hnswlib,
+    check_libraries,
+    check_memory,
+    run_checks,
+)
 from pi_rank.cli.program import main
 from pi_rank.errors import ModelError
+from tests.support.graphs import needs_hnswlib
 
 SAMPLE = Path(pi_rank.__file__).parent / "sample"
-NAMES = ["python", "compiled core", "SQLite FTS5", "libraries", "model", "memory files", "store"]
+NAMES = ["python", "compiled core", "SQLite FTS5", "libraries", "hnswlib", "model", "memory files", "store"]
 
 
 @pytest.fixture
@@ -30,6 +40,7 @@ def options(**given):
     return argparse.Namespace(**{"root": None, "store": None, "model": "none", "json": False, **given})
 
 
+@needs_hnswlib
 def test_all_in_order(root, tmp_path, capsys):
     store = str(tmp_path / "store.sqlite")
     assert main(["sync", "--root", str(root), "--store", store, "--model", "none"]) == 0
@@ -38,16 +49,17 @@ def test_all_in_order(root, tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(": ")[0] for line in lines[:-1]] == [f"ok    {name}" for name in NAMES]
     assert lines[-1] == "Everything is in order."
-    assert lines[5] == f"ok    memory files: 90 records, 1 deletion markers in {root}"
+    assert lines[6] == f"ok    memory files: 90 records, 1 deletion markers in {root}"
 
 
+@needs_hnswlib
 def test_json(root, tmp_path, capsys):
     argv = ["doctor", "--root", str(root), "--store", str(tmp_path / "s"), "--model", "none", "--json"]
     assert main(argv) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["ok"] is True
     assert [check["name"] for check in answer["checks"]] == NAMES
-    assert [check["state"] for check in answer["checks"]] == ["ok"] * 6 + ["note"]
+    assert [check["state"] for check in answer["checks"]] == ["ok"] * 7 + ["note"]
 
 
 def test_bad_lines_are_named(root, tmp_path, capsys):
@@ -59,7 +71,7 @@ def test_bad_lines_are_named(root, tmp_path, capsys):
     assert "WRONG memory files: 90 records, 1 deletion markers" in out
     assert "memory/L2.playbooks.jsonl:56: not JSON" in out
     assert "      what to do: correct these lines; the others are used\n" in out
-    assert out.endswith("1 of 7 checks found something wrong.\n")
+    assert out.endswith("1 of 8 checks found something wrong.\n")
 
 
 def test_many_bad_lines_are_counted(root):
@@ -99,10 +111,29 @@ def test_sqlite_without_fts5(monkeypatch):
 
 
 def test_a_missing_library(monkeypatch):
-    monkeypatch.setattr(checks, "_import_error", lambda name: "not installed" if name == "hnswlib" else "")
+    monkeypatch.setattr(checks, "_import_error", lambda name: "not installed" if name == "msgspec" else "")
     assert check_libraries(options()) == Check(
-        "libraries", "wrong", "cannot load hnswlib (not installed)", "pip install --upgrade pi-rank"
+        "libraries", "wrong", "cannot load msgspec (not installed)", "pip install --upgrade pi-rank"
     )
+
+
+def test_a_missing_hnswlib_is_a_note(monkeypatch):
+    monkeypatch.setitem(sys.modules, "hnswlib", None)
+    assert check_hnswlib(options()) == Check(
+        "hnswlib",
+        "note",
+        "not installed: no graphs are built, vectors are scanned exactly whatever their number",
+        "pip install 'pi-rank[hnsw]' (needs a C++ compiler)",
+    )
+
+
+def test_an_hnswlib_that_cannot_be_loaded_is_wrong(monkeypatch, tmp_path):
+    (tmp_path / "hnswlib.py").write_text("raise ImportError('undefined symbol')", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "hnswlib", raising=False)
+    check = check_hnswlib(options())
+    assert (check.state, check.detail) == ("wrong", "cannot be loaded: undefined symbol")
+    assert "--force-reinstall" in check.fix
 
 
 def test_one_broken_check_does_not_stop_the_others(monkeypatch, root, tmp_path):
