@@ -4,36 +4,43 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pi_rank.block.lines import Line, note_line, open_item_line
+from pi_rank.block.plain import DECISION_TAG
 
 _SESSION_END = re.compile(r"##\s+Session ended\b", re.IGNORECASE)
 # PI writes this line under each marker; it says nothing that the count does not.
 _SESSION_END_NOTE = "- Persistent Intelligence captured session end marker."
-_NOTABLE = re.compile(r"#{1,6}\s+\S|[-*+]\s+\S|\d{1,9}[.)]\s+\S|(?:.*\s)?#(?:decision|key)\b", re.IGNORECASE)
+# A stamp that PI writes above each of its entries.
+_STAMP = re.compile(r"<!--[^>]*-->")
+_STRUCTURE = re.compile(r"#{1,6}\s+\S|[-*+]\s+\S|\d{1,9}[.)]\s+\S")
 _OPEN_ITEM = re.compile(r"\s*[-*+]\s+\[ \]\s+(.*\S)")
 
 
 class Digest(NamedTuple):
-    """The day in short: `lines` in the log's order, of which the last ones matter most where `from_end`."""
+    """The day in short: how many sessions ended, and lines in the log's order.
+
+    `keep` says what matters most: the last lines, which are the news, or the end of a text without structure.
+    """
 
     sessions: int
     lines: tuple[Line, ...]
-    from_end: bool
+    keep: Literal["last", "tail"]
 
 
 @lru_cache(maxsize=8)
 def daily_digest(log: str) -> Digest:
     """Sessions that ended; then headings, list lines, `#decision` and `#key` lines, or else all the text."""
-    kept = [stripped for line in log.splitlines() if (stripped := line.strip())]
+    stripped = (line.strip() for line in log.splitlines())
+    kept = [line for line in stripped if line and not _STAMP.fullmatch(line)]
     rest = [line for line in kept if not _SESSION_END.match(line)]
     sessions = len(kept) - len(rest)
     if sessions:
         rest = [line for line in rest if line != _SESSION_END_NOTE]
-    notable = [line for line in rest if _NOTABLE.match(line)]
+    notable = [line for line in rest if _STRUCTURE.match(line) or DECISION_TAG.search(line)]
     lines = tuple(line for line in map(note_line, notable or rest) if line.text)
-    return Digest(sessions, lines, from_end=not notable)
+    return Digest(sessions, lines, "last" if notable else "tail")
 
 
 @lru_cache(maxsize=8)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from pi_rank.block.graphemes import prefix_within
 from pi_rank.block.neutral import neutralise, neutralise_name, neutralise_note
+from pi_rank.block.plain import plain
 from pi_rank.block.staleness import staleness_mark
+from pi_rank.memory.notes import SessionSummary
 from pi_rank.memory.records import MemoryRecord
 
-MAX_SESSION_BYTES = 240
+MAX_DECISIONS = 2
+MAX_TITLE_BYTES = 160
+MAX_SESSION_BYTES = 480
 
 _HARD_RULE_LABELS = {
     "avoid_pattern": "⚠️ AVOID",
@@ -65,12 +70,24 @@ def contested_line(record: MemoryRecord) -> Line:
     return Line(label, neutralise(record.statement))
 
 
-def session_line(project: str, text: str) -> Line:
-    """`- [project] summary`, the summary cut to `MAX_SESSION_BYTES` with `…`."""
-    summary = neutralise(text)
-    if len(summary.encode()) > MAX_SESSION_BYTES:
-        summary = prefix_within(summary, MAX_SESSION_BYTES - len("…".encode())).rstrip() + "…"
-    return Line(f"- [{neutralise_name(project)}] ", summary)
+@lru_cache(maxsize=64)
+def session_line(session: SessionSummary) -> Line:
+    """`- [project] what it was about; a decision; another`, without text where the session has none.
+
+    It was about its name, or what was first said in it. What is too long is cut, and ends with `…`.
+    """
+    about = plain(session.name) or plain(session.first_message)
+    decisions = filter(None, map(plain, session.decisions))
+    said = [_cut(about, MAX_TITLE_BYTES), *islice(decisions, MAX_DECISIONS)]
+    text = _cut("; ".join(filter(None, said)), MAX_SESSION_BYTES)
+    return Line(f"- [{neutralise_name(session.project)}] ", text)
+
+
+def _cut(text: str, max_bytes: int) -> str:
+    safe = neutralise(text)
+    if len(safe.encode()) <= max_bytes:
+        return safe
+    return prefix_within(safe, max_bytes - len("…".encode())).rstrip() + "…"
 
 
 def note_line(text: str) -> Line:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from pi_rank.block.budget import byte_length, fit_lines, more_line
+from pi_rank.block.budget import Keep, byte_length, fit_lines, more_line
 from pi_rank.block.lines import Line
 from pi_rank.errors import ConfigError
 
@@ -53,7 +53,7 @@ class Page:
         *,
         cap: int | None = None,
         preface: str = "",
-        from_end: bool = False,
+        keep: Keep = "first",
     ) -> int:
         """Write `## heading`, the preface and the lines that fit; return how many of the lines are shown.
 
@@ -67,7 +67,7 @@ class Page:
         head = f"## {heading}\n{preface}"
         room = self._left - 1
         within = room if cap is None else min(cap, room)
-        fitted = fit_lines(lines, within - byte_length(head), from_end=from_end)
+        fitted = fit_lines(lines, within - byte_length(head), keep=keep)
         if fitted.shown < len(lines):
             self.omitted[name] = len(lines) - fitted.shown
             if within == room:

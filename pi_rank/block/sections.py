@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 from functools import lru_cache
+from itertools import islice
 
 import msgspec
 
@@ -13,6 +14,7 @@ from pi_rank.block.digest import daily_digest, open_items
 from pi_rank.block.lines import Line, contested_line, hard_rule_line, record_line, session_line
 from pi_rank.block.page import TITLE, Block, Page, fill_page
 from pi_rank.block.staleness import utc_date, utc_seconds
+from pi_rank.memory.notes import SessionSummary
 from pi_rank.memory.records import MemoryRecord
 
 MAX_BLOCK_BYTES = 14_000
@@ -21,6 +23,7 @@ SELECTED_BYTES = 6_000
 SCRATCHPAD_BYTES = 800
 CONTESTED_BYTES = 800
 DAILY_LOG_BYTES = 3_000
+MAX_SESSIONS = 3
 
 CONTESTED_WARNING = "<!-- Warning: these records have open conflicts. Review before relying on them. -->\n"
 
@@ -29,8 +32,7 @@ class BlockParts(msgspec.Struct, frozen=True, kw_only=True):
     """What a block is made of, each in the order to show it.
 
     `hard_rules`, `selected` and `contested` are already filtered and ranked. `scratchpad` and `daily_log` are
-    the files' text. `sessions` holds (project, summary). `today` dates the log and the ages: a datetime, or a
-    date in UTC. The block of injection mode `policy_only` is made of `hard_rules` alone.
+    the files' text. `today` dates the log and the ages: a datetime, or a date in UTC.
     """
 
     today: date
@@ -39,7 +41,7 @@ class BlockParts(msgspec.Struct, frozen=True, kw_only=True):
     scratchpad: str = ""
     contested: Sequence[MemoryRecord] = ()
     daily_log: str = ""
-    sessions: Sequence[tuple[str, str]] = ()
+    sessions: Sequence[SessionSummary] = ()
 
 
 def build_block(parts: BlockParts, *, max_bytes: int = MAX_BLOCK_BYTES) -> Block:
@@ -80,17 +82,17 @@ def _write(page: Page, parts: BlockParts) -> dict[str, tuple[str, ...]]:
     contested = tuple(record.id for record in parts.contested[:count])
 
     _add_daily_log(page, parts)
-    sessions = [session_line(project, text) for project, text in parts.sessions if text.strip()]
-    page.add("sessions", "Today's Sessions", sessions)
+    sessions = (line for session in parts.sessions if (line := session_line(session)).text)
+    page.add("sessions", "Today's Sessions", list(islice(sessions, MAX_SESSIONS)))
     return {"hard_rules": hard_rules, "selected": selected, "contested": contested}
 
 
 def _add_daily_log(page: Page, parts: BlockParts) -> None:
     digest = daily_digest(parts.daily_log)
     heading = f"Daily Log ({utc_date(parts.today).isoformat()})"
-    lines, preface = digest.lines, ""
-    if digest.sessions and digest.from_end and lines:
-        preface = f"Sessions today: {digest.sessions}\n"
-    elif digest.sessions:
-        lines = (Line("", f"Sessions today: {digest.sessions}"), *lines)
-    page.add("daily_log", heading, lines, cap=DAILY_LOG_BYTES, preface=preface, from_end=digest.from_end)
+    count = f"Sessions today: {digest.sessions}" if digest.sessions else ""
+    if digest.lines:
+        preface = f"{count}\n" if count else ""
+        page.add("daily_log", heading, digest.lines, cap=DAILY_LOG_BYTES, preface=preface, keep=digest.keep)
+    elif count:
+        page.add("daily_log", heading, [Line("", count)], cap=DAILY_LOG_BYTES)

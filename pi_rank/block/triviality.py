@@ -9,7 +9,6 @@ from pi_rank.block.graphemes import count_graphemes
 
 MIN_CHARACTERS = 4
 MIN_CJK_CHARACTERS = 2
-SESSION_COLUMNS = 40
 
 # Whole prompts that answer or close and ask for nothing, case, commas and closing marks aside, in languages
 # that many who write code speak. Phrases that go on ("okay then", "no problem") are left out on purpose: a
@@ -36,12 +35,6 @@ ACKNOWLEDGEMENTS = frozenset(
 _SLASH_COMMAND = re.compile(r"/[\w:.-]*(?:\s|$)")
 _SPELLING = str.maketrans({"’": "'", ",": " ", "、": " "})
 _OPENING = "¡¿\"'“‘«("
-_WORK = re.compile(
-    r"\b(?:how|why|what|add|analy[sz]e|build|change|create|debug|design|explain|fix|implement|investigate|plan"
-    r"|refactor|review|summari[sz]e|update|write)\b"
-    r"|怎么|如何|为什么|修复|实现|解释|分析|总结|重构|なぜ|どう|修正|実装|説明|어떻게|수정|구현|설명",
-    re.IGNORECASE,
-)
 
 
 def is_trivial(prompt: str) -> bool:
@@ -59,18 +52,6 @@ def is_trivial(prompt: str) -> bool:
     if said in ACKNOWLEDGEMENTS or (not said and any(map(_is_emoji, text))):
         return True
     return count_graphemes(text) < MIN_CHARACTERS and sum(map(_is_cjk, text)) < MIN_CJK_CHARACTERS
-
-
-def wants_sessions(prompt: str) -> bool:
-    """Whether summaries of past sessions belong into the block of `prompt`: it is work, or it is long.
-
-    Work is one of a few question words and task verbs. Long is more than `SESSION_COLUMNS` columns of a
-    terminal: a wide character says about as much as two narrow ones.
-    """
-    if is_trivial(prompt):
-        return False
-    text = " ".join(prompt.strip()[:1_000].split())
-    return len(text) > SESSION_COLUMNS or bool(_WORK.search(text)) or _columns(text) > SESSION_COLUMNS
 
 
 def _without_marks(text: str) -> str:
@@ -102,7 +83,3 @@ def _is_cjk(char: str) -> bool:
     return unicodedata.name(char, "").startswith(
         ("CJK UNIFIED", "CJK COMPAT", "HIRAGANA", "KATAKANA", "HANGUL")
     )
-
-
-def _columns(text: str) -> int:
-    return sum(1 + (unicodedata.east_asian_width(char) in "WF") for char in text)

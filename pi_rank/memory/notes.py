@@ -17,8 +17,10 @@ SCRATCHPAD = "scratchpad.md"
 SESSION_INDEX = "sessions/session-index.jsonl"
 
 
-class SessionSummary(msgspec.Struct, frozen=True, rename={"first_message": "firstMessage"}):
-    """A past session as PI's index has it. `date` is its day, as written."""
+class SessionSummary(
+    msgspec.Struct, frozen=True, rename={"first_message": "firstMessage", "started_at": "startedAt"}
+):
+    """A past session as PI's index has it. `date` is its day, `started_at` its start, as written."""
 
     id: str
     date: str
@@ -26,10 +28,15 @@ class SessionSummary(msgspec.Struct, frozen=True, rename={"first_message": "firs
     name: str = ""
     first_message: str = ""
     decisions: tuple[str, ...] = ()
+    started_at: str = ""
+    archived: bool = False
 
 
 class Notes(msgspec.Struct, frozen=True):
-    """The live text of one day; empty where a file is missing. `sessions` are that day's, in index order."""
+    """The live text of one day; empty where a file is missing. `sessions` are that day's, the newest first.
+
+    Archived sessions are none of them. Those that started at one time, or say no time, are in index order.
+    """
 
     scratchpad: str = ""
     daily: str = ""
@@ -91,8 +98,8 @@ def _parse_sessions(data: bytes) -> _SessionIndex:
                 continue
             latest[summary.id] = summary
     by_day: dict[str, list[SessionSummary]] = {}
-    for summary in latest.values():
-        by_day.setdefault(summary.date[:10], []).append(
-            summary
-        )  # a day, or a moment that begins with its day
+    for summary in sorted(latest.values(), key=lambda summary: summary.started_at, reverse=True):
+        if not summary.archived:
+            day = summary.date[:10]  # a day, or a moment that begins with its day
+            by_day.setdefault(day, []).append(summary)
     return _SessionIndex({day: tuple(sessions) for day, sessions in by_day.items()}, tuple(warnings))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from pi_rank.block.guidance import build_policy, build_wakeup
 from pi_rank.block.sections import BlockParts, build_block, count_hard_rules
-from pi_rank.block.triviality import is_trivial, wants_sessions
-from pi_rank.block.wakeup import build_wakeup
+from pi_rank.block.triviality import is_trivial
 from pi_rank.results import RetrievalContext
 from pi_rank.turn.processors import Eligibility, run_processors
 from pi_rank.turn.ranking import DEPTH, QueryHits, hits, rank
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pi_rank.block.page import Block
     from pi_rank.context import SessionContext
     from pi_rank.embedding.queries import QueryVector
     from pi_rank.memory.config import RootConfig
-    from pi_rank.memory.notes import Notes, SessionSummary
+    from pi_rank.memory.notes import Notes
     from pi_rank.memory.records import MemoryRecord
     from pi_rank.ranking.analysis import FtsAnalyzer
     from pi_rank.ranking.semantic import VectorHits
@@ -203,7 +204,7 @@ def _scoped(
         scratchpad=memory.notes.scratchpad,
         contested=contested,
         daily_log=memory.notes.daily,
-        sessions=_sessions(memory.notes.sessions, prompt),
+        sessions=memory.notes.sessions,
     )
     block = build_block(parts, max_bytes=request.max_bytes)
     watch.lap("block")
@@ -236,24 +237,22 @@ def _off_topic(relevance: float | None, floor: float | None) -> bool:
 def _policy_only(
     memory: Memory, request: Request, allowed: Eligibility, watch: Stopwatch
 ) -> RetrievalContext:
-    rules = [memory.snapshot.record(row) for row in _hard_rules(memory.snapshot, allowed)]
-    block = build_block(BlockParts(today=request.today, hard_rules=rules), max_bytes=request.max_bytes)
-    watch.lap("block")
-    return RetrievalContext(
-        markdown=block.markdown,
-        hard_rules=tuple(record for record in rules if record.id in block.hard_rules),
-        traces=allowed.traces,
-        stats=_stats(memory, allowed) | {"omitted": block.omitted},
-        timings=watch.laps(),
-    )
+    return _guidance(build_policy(max_bytes=request.max_bytes), memory, allowed, watch)
 
 
 def _wakeup(memory: Memory, request: Request, allowed: Eligibility, watch: Stopwatch) -> RetrievalContext:
     contested = int(np.count_nonzero(allowed.contested))
     block = build_wakeup(active=allowed.eligible_count, contested=contested, max_bytes=request.max_bytes)
+    return _guidance(block, memory, allowed, watch)
+
+
+def _guidance(block: Block, memory: Memory, allowed: Eligibility, watch: Stopwatch) -> RetrievalContext:
     watch.lap("block")
     return RetrievalContext(
-        markdown=block.markdown, traces=allowed.traces, stats=_stats(memory, allowed), timings=watch.laps()
+        markdown=block.markdown,
+        traces=allowed.traces,
+        stats=_stats(memory, allowed) | {"omitted": block.omitted},
+        timings=watch.laps(),
     )
 
 
@@ -287,15 +286,3 @@ def _contested(memory: Memory, prompt: str, allowed: Eligibility) -> list[Memory
         tie_rank=snapshot.tie_rank,
     )
     return [snapshot.record(row) for row in rows.tolist()]
-
-
-def _sessions(sessions: tuple[SessionSummary, ...], prompt: str) -> list[tuple[str, str]]:
-    if not sessions or not wants_sessions(prompt):
-        return []
-    return [
-        (
-            session.project,
-            "; ".join(filter(None, [session.name or session.first_message, *session.decisions])),
-        )
-        for session in sessions
-    ]

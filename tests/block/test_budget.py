@@ -27,12 +27,13 @@ def test_cut_falls_between_lines_and_is_said():
 
 def test_cut_from_the_end_keeps_the_last():
     text = "… 8 more not shown\n" + "".join(f"- {i} {'x' * 20}\n" for i in (8, 9))
-    assert fit_lines(NUMBERED, 75, from_end=True) == (text, 71, 2)
+    assert fit_lines(NUMBERED, 75, keep="last") == fit_lines(NUMBERED, 75, keep="tail") == (text, 71, 2)
 
 
 def test_one_long_line_is_cut_inside():
     assert fit_lines([Line("- a ", "部署" * 50)], 20) == ("- a 部署部署…\n", 20, 1)
-    assert fit_lines(_lines("0123456789"), 8, from_end=True) == ("…6789\n", 8, 1)
+    assert fit_lines(_lines("0123456789"), 8, keep="last") == ("0123…\n", 8, 1)
+    assert fit_lines(_lines("0123456789"), 8, keep="tail") == ("…6789\n", 8, 1)
 
 
 def test_a_long_line_leaves_room_for_the_others():
@@ -65,18 +66,18 @@ LINES = st.lists(
 )
 
 
-@given(LINES, st.integers(-10, 400), st.booleans())
-def test_never_over_budget_and_whole_characters(lines, budget, from_end):
-    fitted = fit_lines(lines, budget, from_end=from_end)
+@given(LINES, st.integers(-10, 400), st.sampled_from(["first", "last", "tail"]))
+def test_never_over_budget_and_whole_characters(lines, budget, keep):
+    fitted = fit_lines(lines, budget, keep=keep)
     assert fitted.size == byte_length(fitted.text) <= max(budget, 0)
     written = fitted.text.splitlines()
     assert len(written) == fitted.shown + (0 < fitted.shown < len(lines))
     if 0 < fitted.shown < len(lines):
-        assert written.pop(0 if from_end else -1) == f"… {len(lines) - fitted.shown} more not shown"
-    kept = lines[len(lines) - fitted.shown :] if from_end else lines[: fitted.shown]
+        assert written.pop(-1 if keep == "first" else 0) == f"… {len(lines) - fitted.shown} more not shown"
+    kept = lines[: fitted.shown] if keep == "first" else lines[len(lines) - fitted.shown :]
     for line, text in zip(kept, written, strict=True):
         assert text.startswith(line.label)
-        _assert_cut_between_characters(line.text, text.removeprefix(line.label), from_end)
+        _assert_cut_between_characters(line.text, text.removeprefix(line.label), keep == "tail")
 
 
 def _assert_cut_between_characters(whole, shown, from_end):

@@ -6,6 +6,7 @@ import pytest
 
 from pi_rank.block.lines import (
     MAX_SESSION_BYTES,
+    MAX_TITLE_BYTES,
     contested_line,
     format_confidence,
     hard_rule_line,
@@ -15,6 +16,7 @@ from pi_rank.block.lines import (
     session_line,
 )
 from pi_rank.block.staleness import utc_seconds
+from pi_rank.memory.notes import SessionSummary
 from pi_rank.memory.records import MemoryRecord
 
 NOW = utc_seconds(date(2026, 6, 30))
@@ -81,9 +83,29 @@ def test_contested():
     assert "".join(contested_line(_record(statement="a\nb"))) == "⚠️ CONTESTED: [mem_x, conf 0.90] a b"
 
 
+def _session(**fields):
+    return SessionSummary(id="ses_1", date="2026-06-30", **({"project": "p"} | fields))
+
+
 def test_session():
-    assert "".join(session_line("pi rank", "fixed\nit")) == "- [pi_rank] fixed it"
-    summary = session_line("p", "部署 " * 500).text
+    assert "".join(session_line(_session(project="pi rank", name="fixed\nit"))) == "- [pi_rank] fixed it"
+    assert session_line(_session(first_message="why?", decisions=("a", "b", "c"))).text == "why?; a; b"
+    assert session_line(_session(name="Deploy", first_message="why?")).text == "Deploy"
+    assert session_line(_session(decisions=("#decision", "", "#key"))).text == ""
+
+
+def test_a_sessions_decisions_are_shown_without_their_markdown():
+    decisions = ("- **#decision**: use `bun run`, see [docs](http://x)", "> ## #key _drain_ the queue_first")
+    assert session_line(_session(name="*Deploy*", decisions=decisions)).text == (
+        "Deploy; use bun run, see docs; drain the queue_first"
+    )
+
+
+def test_a_long_session_is_cut():
+    title = session_line(_session(first_message="部署 " * 500, decisions=("kept whole",))).text
+    assert title.endswith("…; kept whole")
+    assert len(title.encode()) <= MAX_TITLE_BYTES + len("; kept whole")
+    summary = session_line(_session(decisions=("部署 " * 300, "b"))).text
     assert summary.endswith("…")
     assert MAX_SESSION_BYTES - 7 < len(summary.encode()) <= MAX_SESSION_BYTES
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pi_rank.block.page import TITLE
 from pi_rank.block.sections import BlockParts, build_block, count_hard_rules
 from pi_rank.errors import ConfigError
+from pi_rank.memory.notes import SessionSummary
 from pi_rank.memory.records import MemoryRecord
 
 TODAY = date(2026, 6, 30)
@@ -32,6 +33,10 @@ def _rule(record_id, statement):
     return _record(record_id, statement, rule_type="correction")
 
 
+def _session(project, name, decisions=()):
+    return SessionSummary(id="ses", date="2026-06-30", project=project, name=name, decisions=tuple(decisions))
+
+
 FULL = BlockParts(
     today=TODAY,
     hard_rules=[
@@ -45,7 +50,7 @@ FULL = BlockParts(
     scratchpad="- [x] old\n- [ ] rotate the keys\n",
     contested=[_record("mem_xyz", "Deploys run on Friday", status="contested", confidence=0.88)],
     daily_log="## Session ended\n## Morning\n- moved the release\n",
-    sessions=[("shop", "fixed the cart"), ("blog", "  ")],
+    sessions=[_session("shop", "fixed the cart"), _session("blog", "  ")],
 )
 WHOLE = """\
 # Persistent Intelligence Context
@@ -94,21 +99,21 @@ def test_exactly_enough_bytes():
 def test_no_bare_header(max_bytes):
     block = build_block(FULL, max_bytes=max_bytes)
     assert (block.markdown, block.bytes, block.selected) == ("", 0, ())
-    assert sum(block.omitted.values()) == 10
+    assert sum(block.omitted.values()) == 9
 
 
 def test_little_room_goes_to_the_first_rule():
     assert build_block(FULL, max_bytes=130).markdown == (
         "# Persistent Intelligence Context\n\n"
-        "## Hard Rules\n⚠️ AVOID: [conf 0.92] Never e…\n… 1 more not shown\n\n"
-        "… 8 more not shown\n"
+        "## Hard Rules\n⚠️ AVOID: [conf 0.92] Never ed…\n… 1 more not shown\n\n"
+        "… 7 more not shown\n"
     )
 
 
 def test_nothing_to_show():
     assert build_block(BlockParts(today=TODAY)).markdown == ""
     only_ticked = BlockParts(
-        today=TODAY, scratchpad="- [x] done\nfree text", daily_log=" \n", sessions=[("p", "")]
+        today=TODAY, scratchpad="- [x] done\nfree text", daily_log=" \n", sessions=[_session("p", "")]
     )
     assert build_block(only_ticked).markdown == ""
 
@@ -184,6 +189,26 @@ def test_log_is_dated_in_utc():
     assert build_block(parts).markdown == f"{TITLE}\n## Daily Log (2026-06-30)\n- a\n"
 
 
+def test_the_log_keeps_its_newest_lines():
+    log = "## Session ended\n" + "".join(f"- entry {number:04}\n" for number in range(1_000))
+    block = build_block(BlockParts(today=TODAY, daily_log=log))
+    section = block.markdown.removeprefix(TITLE + "\n").splitlines()
+    assert section[:3] == [
+        "## Daily Log (2026-06-30)",
+        "Sessions today: 1",
+        f"… {block.omitted['daily_log']} more not shown",
+    ]
+    shown = section[3:]
+    assert shown == [f"- entry {number:04}" for number in range(1_000 - len(shown), 1_000)]
+    assert 2_900 < block.bytes - len(TITLE) - 1 <= 3_000
+
+
+def test_three_sessions_at_most():
+    sessions = [_session("p", name) for name in ("", "a", "b", "c", "d")]
+    block = build_block(BlockParts(today=TODAY, sessions=sessions))
+    assert block.markdown.endswith("## Today's Sessions\n- [p] a\n- [p] b\n- [p] c\n")
+
+
 # --- properties, over text that tries to break out
 
 NASTY = st.text(
@@ -212,7 +237,7 @@ PARTS = st.builds(
     contested=_records("open", status="contested"),
     scratchpad=st.lists(NASTY.map("- [ ] {}".format)).map("\n".join),
     daily_log=st.lists(NASTY | NASTY.map("- {}".format), max_size=8).map("\n".join),
-    sessions=st.lists(st.tuples(NASTY, NASTY), max_size=3),
+    sessions=st.lists(st.builds(_session, NASTY, NASTY, st.lists(NASTY, max_size=3)), max_size=5),
 )
 BUDGETS = st.integers(0, 300) | st.integers(0, 14_000) | st.just(14_000)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pi_rank.block.triviality import ACKNOWLEDGEMENTS, is_trivial, wants_sessions
+from pi_rank.block.triviality import ACKNOWLEDGEMENTS, is_trivial
 
 TRIVIAL = """
 ok|OK!!|Yes..|thanks!|THANKS 🙏🏽|👍 thank you.|sounds   good…|got it?!|ok, thanks!|Ｄｏｎｅ！|好的。
@@ -39,17 +39,3 @@ def test_long_prompts():
     assert is_trivial("🎉" * 100_000)
     assert not is_trivial("x" * 200_000)
     assert not is_trivial("🎉" * 100_000 + " deploy")
-
-
-@pytest.mark.parametrize(
-    "prompt", ["how do I run it?", "explain", "为什么失败", "배포 구현", "字" * 21, "w" * 41]
-)
-def test_wants_sessions(prompt):
-    assert wants_sessions(prompt)
-
-
-@pytest.mark.parametrize(
-    "prompt", ["continue.", "why", "planning", "showtime!", "字" * 20, "w" * 40, "a    b" + " " * 60]
-)
-def test_wants_no_sessions(prompt):
-    assert not wants_sessions(prompt)

@@ -13,11 +13,11 @@ import pytest
 
 from pi_rank.block.budget import fit_lines
 from pi_rank.block.digest import daily_digest
+from pi_rank.block.guidance import build_wakeup
 from pi_rank.block.lines import Line, hard_rule_line, record_line
 from pi_rank.block.page import fill_page
 from pi_rank.block.sections import BlockParts, build_block
 from pi_rank.block.staleness import STALE_UNKNOWN, staleness_mark, utc_seconds
-from pi_rank.block.wakeup import build_wakeup
 from pi_rank.memory.records import MemoryRecord
 from pi_rank.memory.rules import is_hard_rule
 from pi_rank.turn.selection import MAX_HARD_RULES
@@ -208,7 +208,7 @@ DIGEST_DIFFERS = {
 def test_daily_digest(case):
     digest = daily_digest(case["log"])
     count = [Line("", f"Sessions today: {digest.sessions}")] if digest.sessions else []
-    fitted = fit_lines([*count, *digest.lines], case["max_chars"], from_end=digest.from_end)
+    fitted = fit_lines([*count, *digest.lines], case["max_chars"], keep=digest.keep)
     output = fitted.text.removesuffix("\n")
     right, why = DIGEST_DIFFERS.get(case["name"], (case.get("output"), "as observed"))
     assert output == right, why

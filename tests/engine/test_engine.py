@@ -17,6 +17,7 @@ import pi_rank
 from benchmarks.corpus import Corpus
 from benchmarks.hashing_embedder import HashingEmbedder
 from pi_rank import ContextError, MemoryEngine, MemoryRootError, SessionContext, VectorError
+from pi_rank.block.guidance import build_policy
 from tests.support.memory import engine_on, write_root
 
 TODAY = date(2026, 6, 30)
@@ -169,9 +170,8 @@ def test_injection_modes(tmp_path):
     with MemoryEngine.open(root, store=tmp_path / "store.sqlite3", model=None) as engine:
         engine.sync()
         policy = engine.build_retrieval_context(ask("run the bun tests"))
-        assert policy.markdown == (
-            "# Persistent Intelligence Context\n\n## Hard Rules\n⚠️ AVOID: [conf 0.95] Never push to main\n"
-        )
+        assert policy.markdown == build_policy().markdown
+        assert policy.selected == policy.hard_rules == ()
         write_root(root, [*RECORDS, rule], config={"retrieval": {"injectionMode": "wakeup"}})
         wakeup = engine.build_retrieval_context(ask("run the bun tests"))
         assert "- Active memory records: 4\n" in wakeup.markdown

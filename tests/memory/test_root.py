@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 from datetime import date
 from pathlib import Path
@@ -218,6 +219,24 @@ def test_notes_of_a_day(tmp_path):
         "sessions/session-index.jsonl:3",
         "sessions/session-index.jsonl:6",
     ]
+
+
+def test_sessions_are_the_newest_first_without_the_archived(tmp_path):
+    def session(name, **fields):
+        return json.dumps({"id": name, "date": "2026-05-20"} | fields)
+
+    write(
+        tmp_path,
+        "sessions/session-index.jsonl",
+        session("undated_1"),
+        session("morning", startedAt="2026-05-20T08:00:00.000Z"),
+        session("put away", startedAt="2026-05-20T23:00:00.000Z", archived=True),
+        session("evening", startedAt="2026-05-20T19:30:00.000Z", archived=False),
+        session("undated_2"),
+        session("noon", startedAt="2026-05-20T12:00:00.000Z"),
+    )
+    names = [session.id for session in MemoryRoot(tmp_path).notes(DAY).sessions]
+    assert names == ["evening", "noon", "morning", "undated_1", "undated_2"]
 
 
 def test_notes_follow_their_files_and_the_day(tmp_path):
