@@ -40,8 +40,9 @@ class Arguments(NamedTuple):
 
     def number(self, name: str, default: int) -> int:
         """A whole number above zero; anything else, as in qmd, means the default."""
-        text = self.value(name) or ""
-        return int(text) if text.isascii() and text.isdigit() and 0 < int(text) < MANY else default
+        text = (self.value(name) or "").lstrip("0")
+        known = text.isascii() and text.isdigit() and len(text) <= len(str(MANY))
+        return int(text) if known and int(text) < MANY else default
 
     @property
     def min_score(self) -> float:

@@ -9,8 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pi_rank.private_files import open_private
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.locking import Held, exclusive
+from pi_rank.qmd.text import clean
 
 DEFAULT_PATTERN = "**/*.md"
 MARKDOWN, MEMORY = "markdown", "memory"
@@ -92,7 +94,7 @@ def load(path: Path) -> Config:
         raise QmdError(f"The configuration {path} cannot be read: {error}") from None
     try:
         return _decoded(json.loads(text))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise QmdError(
             f"The configuration {path} is broken: {type(error).__name__}: {error}\n"
             "Correct it, or move it away and add your collections again."
@@ -121,8 +123,10 @@ def changing(path: Path) -> Iterator[list[Config]]:
 def _write(path: Path, config: Config) -> None:
     text = json.dumps(_encoded(config), ensure_ascii=False, indent=2) + "\n"
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary.unlink(missing_ok=True)  # of a process of this number that was killed
     try:
-        temporary.write_text(text, encoding="utf-8")
+        with os.fdopen(open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as stream:
+            stream.write(text.encode())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -147,18 +151,20 @@ def _decoded(document: dict[str, Any]) -> Config:
         _check(collection)
         collections[name] = collection
     context = document.get("global_context")
-    if not (context is None or isinstance(context, str)):
+    if not (context is None or (isinstance(context, str) and context == clean(context))):
         raise TypeError("global_context is not text")
     return Config(collections, context, bool(document.get("daemon_on_demand", False)))
 
 
 def _check(collection: Collection) -> None:
     texts = (
+        collection.name,
         collection.path,
         collection.pattern,
         collection.store,
         *collection.contexts,
         *collection.contexts.values(),
     )
-    if not all(isinstance(text, str) for text in texts) or collection.kind not in (MARKDOWN, MEMORY):
+    usable = all(isinstance(text, str) and text == clean(text) for text in texts)
+    if not usable or collection.kind not in (MARKDOWN, MEMORY):
         raise TypeError(f"collection {collection.name!r} has a value of the wrong kind")

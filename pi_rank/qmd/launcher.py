@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import _socket
+
 MAGIC = b"pi-rank-qmd 1\n"  # the protocol's version; the daemon answers no other
 HEAD_BYTES = 9  # of a reply: exit code, length of stdout, length of stderr
 PIPE_CLOSED = 141  # what a shell reports for a program whose reader went away
@@ -49,6 +53,8 @@ def ask(path: str, request: bytes, patience: float = PATIENCE_SECONDS) -> tuple[
     try:
         line.settimeout(patience)
         line.connect(path)
+        if not _is_own(line, path):
+            return None
         line.sendall(request)
         line.shutdown(_socket.SHUT_WR)
         parts = []
@@ -59,6 +65,19 @@ def ask(path: str, request: bytes, patience: float = PATIENCE_SECONDS) -> tuple[
     finally:
         line.close()
     return _reply(b"".join(parts))
+
+
+def _is_own(line: _socket.socket, path: str) -> bool:
+    """Whether this user's process listens, or root's: in a folder of many anybody can make a socket."""
+    import _socket
+    import posix
+
+    if hasattr(_socket, "SO_PEERCRED"):
+        peer = line.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # PID, user, group
+        owner = int.from_bytes(peer[4:8], sys.byteorder)
+    else:
+        owner = posix.lstat(path).st_uid
+    return owner in (posix.geteuid(), 0)
 
 
 def _reply(data: bytes) -> tuple[int, bytes, bytes] | None:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pi_rank.private_files import open_private
+
 RETRY_SECONDS = 0.02
 
 
@@ -25,10 +27,10 @@ def exclusive(path: Path, wait_seconds: float = 0.0) -> Iterator[None]:
     """Hold the lock file `path`, which stays behind: removing it would let two holders in.
 
     :raises Held: another process has it, after `wait_seconds`.
-    :raises OSError: the file cannot be made.
+    :raises OSError: the file cannot be made, is a link, or another user's.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
     try:
         deadline = time.monotonic() + wait_seconds
         while not _try_lock(descriptor):

@@ -109,3 +109,70 @@ def test_an_id_that_pi_would_misread_is_left_out(shared_world):
     ran = shared_world.qmd("search", "--json", "-c", "odd", "zebra")
     assert [row["id"] for row in json.loads(ran.out)["results"]] == ["mem_ab"]
     assert ran.err.count("Left out: PI cannot read the id") == 2
+
+
+LONG = "9" * 5000
+NOT_UTF8 = "\udcff"
+
+
+@pytest.mark.parametrize(
+    ("argv", "code"),
+    [
+        (["multi-get", "[z-a]*"], 1),
+        (["multi-get", "[!]"], 1),
+        (["multi-get", "**/" * 14 + "zz*q"], 1),
+        (["multi-get", "*" * 200 + "q"], 1),
+        (["multi-get", "{" + ",".join(["a" * 50] * 2000) + "}"], 1),
+        (["get", f"alpha.md:1:{LONG}"], 0),
+        (["get", f"alpha.md:{LONG}"], 0),
+        (["get", "alpha.md", "--from", LONG, "-l", LONG], 0),
+        (["search", "deploy", "-n", LONG], 0),
+        (["search", "deploy", "-n", "0" * 5000], 0),
+        (["multi-get", "*.md", "--max-bytes", LONG], 0),
+        (["context", "add", f"qmd://docs/{NOT_UTF8}", f"{NOT_UTF8} text"], 0),
+        (["context", "rm", f"qmd://docs/{NOT_UTF8}"], 0),
+        (["context", "add", "~nobody-of-that-name/x", "text"], 1),
+        (["collection", "add", "~nobody-of-that-name"], 1),
+        (["collection", "add", ".", "--name", NOT_UTF8], 1),
+        (["collection", "add", ".", "--name", "m", "--mask", "[z-a].md"], 1),
+        (["collection", "add", ".", "--name", "m", "--mask", f"{NOT_UTF8}*.md"], 1),
+        (["collection", "rename", "docs", NOT_UTF8], 1),
+        (["update", "-c", NOT_UTF8], 1),
+        (["ls", f"docs/{NOT_UTF8}"], 0),
+        (["search", "deploy", "--min-score", "nan"], 0),
+        (["search", "deploy", "--index", "../x"], 1),
+    ],
+)
+def test_odd_arguments_get_an_answer_or_a_reason(shared_world, argv, code):
+    ran = shared_world.qmd(*argv)
+    assert ran.code == code, ran
+    assert "Traceback" not in ran.err and (ran.err.strip() or code == 0)
+    assert shared_world.qmd("search", "deploy").code == 0, "and the next command works"
+
+
+def test_one_collection_does_not_stop_the_update_of_the_others(world):
+    """A pattern of an older version that means nothing, and a store that cannot be read."""
+    world.ok("collection", "add", str(world.documents()), "--name", "z")
+    root = write_root(world.home / "root", [{"id": "mem_a", "statement": "Never deploy on Friday."}])
+    world.ok("collection", "add", str(root), "--name", "memory")
+    config = world.home / "config" / "qmd" / "index.pi-rank.json"
+    known = json.loads(config.read_text(encoding="utf-8"))
+    broken = {**known["collections"]["z"], "pattern": "[z-a].md"}
+    known["collections"] = {"a": broken, **known["collections"]}
+    config.write_text(json.dumps(known), encoding="utf-8")
+    store = known["collections"]["memory"]["store"]
+    with open(store, "r+b") as stream:  # noqa: PTH123
+        stream.write(b"no database " * 100)
+    world.write("docs/zebra.md", "# Zebra\n\nzebra\n")
+    ran = world.qmd("update")
+    assert ran.code == 1
+    assert "a was not updated: Not a pattern" in ran.err and "memory was not updated: " in ran.err
+    assert "✓ All" not in ran.out
+    assert "zebra.md" in world.ok("search", "--files", "-c", "z", "zebra")
+
+
+def test_a_configuration_that_is_no_configuration(world):
+    for text in ("[" * 100_000, '{"collections": {"\\ud800": {"path": "/x"}}}', "[]", "null", "{}"):
+        world.write("config/qmd/index.pi-rank.json", text)
+        ran = world.qmd("update")
+        assert ran.code == 1 and "is broken" in ran.err, (text[:30], ran)

@@ -45,7 +45,11 @@ class Call(NamedTuple):
 
     def absolute(self, path: str) -> Path:
         """A path as the caller means it: from where the call was made."""
-        return Path(self.directory, Path(path).expanduser())
+        try:
+            given = Path(path).expanduser()
+        except RuntimeError:  # "~nobody", where there is no such user: a name like any other
+            given = Path(path)
+        return Path(self.directory, given)
 
     @contextmanager
     def library(self) -> Iterator[Library]:

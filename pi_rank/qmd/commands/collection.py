@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.commands.call import Call
 from pi_rank.qmd.config import DEFAULT_PATTERN, MEMORY, Collection, Config
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.index.collection_rows import forget_rows, rename_rows
+from pi_rank.qmd.index.patterns import matcher
 from pi_rank.qmd.search.collection_facts import ago, counted, shown_pattern
 from pi_rank.qmd.stores import kind_of, store_path
 from pi_rank.qmd.text import clean
@@ -31,12 +35,15 @@ def run_collection(call: Call) -> int:
 
 def _add(call: Call, words: list[str]) -> int:
     given = words[0] if words else "."
-    path = call.absolute(given).resolve()
+    path = Path(os.path.realpath(call.absolute(given)))  # Path.resolve fails at a loop of links
     name = call.arguments.value("name") or path.name or "root"
     pattern = call.arguments.value("mask") or DEFAULT_PATTERN
     _check_name(name)
     if str(path) != clean(str(path)):
         raise QmdError(f"The path is not Unicode: {str(path)!a}\nRename the folder, or add it by a link.")
+    matcher(pattern)
+    if pattern != clean(pattern):
+        raise QmdError(f"The pattern is not Unicode: {pattern!a}")
     with configuration.changing(call.places.config) as box:
         _refuse_known(box[0], name, str(path), pattern)
         if not path.is_dir():

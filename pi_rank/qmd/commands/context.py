@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.commands.call import Call
 from pi_rank.qmd.config import Collection, Config
 from pi_rank.qmd.errors import QmdError
+from pi_rank.qmd.text import clean
 
 USAGE = "Usage: qmd context <add|list|rm>"
 
@@ -24,7 +28,7 @@ def _add_context(call: Call, words: list[str]) -> int:
         words = [".", *words]
     if len(words) < 2 or not " ".join(words[1:]).strip():
         raise QmdError("Usage: qmd context add [path] <text>")
-    path, text = words[0], " ".join(words[1:])
+    path, text = clean(words[0]), clean(" ".join(words[1:]))
     with configuration.changing(call.places.config) as box:
         if path == "/":
             box[0] = box[0]._replace(global_context=text)
@@ -60,7 +64,7 @@ def _list_contexts(call: Call, words: list[str]) -> int:
 def _remove_context(call: Call, words: list[str]) -> int:
     if not words:
         raise QmdError("Usage: qmd context rm <path>")
-    path = words[0]
+    path = clean(words[0])
     with configuration.changing(call.places.config) as box:
         if path == "/":
             if box[0].global_context is None:
@@ -82,7 +86,7 @@ def _place(call: Call, config: Config, path: str) -> tuple[Collection, str]:
     if path.startswith("qmd://"):
         name, _, prefix = path.removeprefix("qmd://").partition("/")
         return config.collection(name), prefix.strip("/")
-    target = call.absolute(path).resolve()
+    target = Path(os.path.realpath(call.absolute(path)))
     for each in sorted(config.collections.values(), key=lambda each: -len(each.path)):
         if target.is_relative_to(each.path):
             prefix = target.relative_to(each.path).as_posix()

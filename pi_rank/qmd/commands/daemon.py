@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pi_rank
+from pi_rank.private_files import open_private
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.commands.call import Call
 from pi_rank.qmd.errors import QmdError
@@ -71,8 +72,9 @@ def spawn(call: Call) -> subprocess.Popen[bytes]:
     """
     log = call.places.log
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = log.is_file() and log.stat().st_size > LOG_BYTES
-    with log.open("wb" if fresh else "ab") as stream:
+    with os.fdopen(open_private(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as stream:
+        if os.fstat(stream.fileno()).st_size > LOG_BYTES:
+            stream.truncate(0)
         return subprocess.Popen(
             own_python(_serve_words(call)),
             stdin=subprocess.DEVNULL,

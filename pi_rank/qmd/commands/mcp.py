@@ -10,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+from pi_rank.private_files import open_private
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.commands.call import Call
 from pi_rank.qmd.commands.daemon import own_python
@@ -65,7 +66,8 @@ def _start_in_background(call: Call) -> int:
     log = call.places.log.with_suffix(".mcp.log")
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     words = ["mcp", "--http", "--host", host, "--port", str(port), "--index", call.places.name]
-    with log.open("wb") as stream:
+    with os.fdopen(open_private(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as stream:
+        stream.truncate(0)
         child = subprocess.Popen(
             own_python(words),
             stdin=subprocess.DEVNULL,

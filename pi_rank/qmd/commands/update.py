@@ -6,6 +6,7 @@ import sqlite3
 import time
 from pathlib import Path
 
+from pi_rank.errors import PiRankError
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.commands.call import Call
 from pi_rank.qmd.config import MARKDOWN, MEMORY, Collection, Config
@@ -23,20 +24,33 @@ UPDATE_EMBED_SECONDS = 15.0
 
 
 def run_update(call: Call) -> int:
-    """Bring collections up to date, then embed what changed for as long as the budget lasts."""
+    """Bring collections up to date, then embed what changed for as long as the budget lasts.
+
+    One that fails is named on stderr, and the others are brought up to date all the same.
+    """
     config = configuration.load(call.places.config)
     collections = _asked_for(call, config)
     if not collections:
         call.line("No collections found. Run 'qmd collection add .' to index markdown files.")
         return 0
     call.line(f"Updating {len(collections)} collection(s)...\n")
-    for number, each in enumerate(collections, 1):
-        each = _redetected(call, each)
-        call.line(f"[{number}/{len(collections)}] {each.name} ({shown_pattern(each)})")
-        index_collection(call, each)
-    call.line("✓ All collections updated.")
-    _embed_some(call, collections)
-    return 0
+    done = [each for place in enumerate(collections, 1) if (each := _updated(call, *place, len(collections)))]
+    if len(done) == len(collections):
+        call.line("✓ All collections updated.")
+    _embed_some(call, done)
+    return 0 if len(done) == len(collections) else 1
+
+
+def _updated(call: Call, number: int, collection: Collection, total: int) -> Collection | None:
+    """The collection as it is now; None where it could not be brought up to date."""
+    try:
+        collection = _redetected(call, collection)
+        call.line(f"[{number}/{total}] {collection.name} ({shown_pattern(collection)})")
+        index_collection(call, collection)
+    except (PiRankError, OSError) as error:
+        call.note(f"{collection.name} was not updated: {error}")
+        return None
+    return collection
 
 
 def run_embed(call: Call) -> int:

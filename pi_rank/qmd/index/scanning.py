@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from pi_rank.qmd.index.patterns import matcher
 
 IGNORED_FOLDERS = frozenset({"node_modules", "vendor", "dist", "build"})  # .git and .cache begin with a dot
 
@@ -30,37 +31,47 @@ class Scan(NamedTuple):
 def scan(root: Path, pattern: str) -> Scan:
     """The files below `root` that match `pattern`, a glob or several with commas between them.
 
-    Dot files, `IGNORED_FOLDERS`, empty files, links to folders (their files are found where they are) and
-    links that lead out of the root are left out.
+    Dot files, `IGNORED_FOLDERS`, empty files, links to folders (their files are found where they are), links
+    that lead out of the root, and links to what is left out are left out.
+
+    :raises PatternError: nothing can be matched with the pattern.
     """
     result = Scan([], [], [])
     matches = matcher(pattern)
     resolved = os.path.realpath(root)
-    _walk(str(root), "", resolved, matches, result)
+    _walk(root, resolved, matches, result)
     result.files.sort()
     return result
 
 
-def _walk(folder: str, prefix: str, root: str, matches: Callable[[str], bool], result: Scan) -> None:
+def _walk(root: Path, resolved: str, matches: Callable[[str], bool], result: Scan) -> None:
+    """Folder by folder, however deep they lie in each other."""
+    waiting = [""]
+    while waiting:
+        prefix = waiting.pop()
+        for entry in _entries(root, prefix, result):
+            path = f"{prefix}/{entry.name}" if prefix else entry.name
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in IGNORED_FOLDERS:
+                    waiting.append(path)
+            elif matches(path):
+                result.files.extend(_file(entry, path, resolved, result))
+
+
+def _entries(root: Path, prefix: str, result: Scan) -> list[os.DirEntry[str]]:
+    folder = os.path.join(root, prefix)  # noqa: PTH118  (once a folder, and Path would fold ".." away)
     try:
         with os.scandir(folder) as entries:
-            found = list(entries)
+            return list(entries)
     except OSError as error:
         if (
             not isinstance(error, FileNotFoundError) or not prefix
         ):  # gone since its parent was read: not there
             result.unreadable.append(prefix)
             result.warnings.append(f"{prefix or folder}: cannot be read ({error.strerror})")
-        return
-    for entry in found:
-        if entry.name.startswith("."):
-            continue
-        path = f"{prefix}/{entry.name}" if prefix else entry.name
-        if entry.is_dir(follow_symlinks=False):
-            if entry.name not in IGNORED_FOLDERS:
-                _walk(entry.path, path, root, matches, result)
-        elif matches(path):
-            result.files.extend(_file(entry, path, root, result))
+        return []
 
 
 def _file(entry: os.DirEntry[str], path: str, root: str, result: Scan) -> Iterator[ScannedFile]:
@@ -70,7 +81,7 @@ def _file(entry: os.DirEntry[str], path: str, root: str, result: Scan) -> Iterat
         result.warnings.append(f"{path!a}: the name is not Unicode; rename the file")
         return
     try:
-        if entry.is_symlink() and not _is_inside(os.path.realpath(entry.path), root):
+        if entry.is_symlink() and not _may_be_followed(os.path.realpath(entry.path), root):
             return
         if not entry.is_file():
             return
@@ -85,48 +96,11 @@ def _file(entry: os.DirEntry[str], path: str, root: str, result: Scan) -> Iterat
         yield ScannedFile(path, status.st_size, status.st_mtime_ns)
 
 
-def _is_inside(path: str, root: str) -> bool:
-    return path.startswith(root.rstrip(os.sep) + os.sep)
-
-
-def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a path matches one of the globs.
-
-    `*` and `?` stay within a name, `**` crosses folders, `{a,b}` and `[ab]` are alternatives.
-    """
-    globs = [glob for glob in (part.strip() for part in _split(pattern)) if glob]
-    expression = re.compile(
-        "|".join(f"(?:{_translate(glob.removeprefix('./'))})" for glob in globs) or "(?!)"
-    )
-    return lambda path: expression.fullmatch(path) is not None
-
-
-def _split(pattern: str) -> list[str]:
-    """The pattern at its commas, those inside braces excepted."""
-    parts, depth = [""], 0
-    for character in pattern:
-        depth += {"{": 1, "}": -1}.get(character, 0)
-        if character == "," and depth <= 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return parts
-
-
-_TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[!?[^\]]+\]|\{[^{}]*\}|.", re.DOTALL)
-
-
-def _translate(glob: str) -> str:
-    return "".join(_translate_token(token) for token in _TOKEN.findall(glob))
-
-
-def _translate_token(token: str) -> str:
-    simple = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    if token in simple:
-        return simple[token]
-    if token.startswith("[") and len(token) > 1:
-        inside = token[1:-1].replace("\\", r"\\").replace("^", r"\^").replace("[", r"\[")
-        return f"[^{inside[1:]}]" if inside.startswith("!") else f"[{inside}]"
-    if token.startswith("{") and len(token) > 1:
-        return "(?:" + "|".join(_translate(option) for option in token[1:-1].split(",")) + ")"
-    return re.escape(token)
+def _may_be_followed(target: str, root: str) -> bool:
+    """Whether a link's target is one that the walk itself could have come to."""
+    top = root.rstrip(os.sep) + os.sep
+    if not target.startswith(top):
+        return False
+    inside = Path(target.removeprefix(top))
+    hidden = any(part.startswith(".") for part in inside.parts)
+    return not hidden and IGNORED_FOLDERS.isdisjoint(inside.parts[:-1])

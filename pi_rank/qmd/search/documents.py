@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pi_rank.qmd.index.scanning import matcher
+from pi_rank.qmd.index.patterns import PatternError, matcher
 from pi_rank.qmd.search.library import Library
 from pi_rank.qmd.shelves.found import StoredDocument
 
 DEFAULT_MAX_BYTES = 65_536  # of a document that `multi-get` shows
-_RANGE = re.compile(r"^(?P<name>.+?):(?P<start>\d+)(?::(?P<count>\d+))?$")
+MOST_LINES = 10**9  # of a range: more than any document has
+_RANGE = re.compile(r"^(?P<name>.+?):(?P<start>[0-9]+)(?::(?P<count>[0-9]+))?$", re.DOTALL)
 _DOCID = re.compile(r"#?([0-9a-fA-F]{6,64})")
 
 
@@ -36,7 +37,14 @@ def asked(text: str) -> Asked:
     if not found:
         return Asked(text)
     count = found["count"]
-    return Asked(found["name"], max(1, int(found["start"])), None if count is None else int(count))
+    return Asked(
+        found["name"], max(1, _line_number(found["start"])), None if count is None else _line_number(count)
+    )
+
+
+def _line_number(digits: str) -> int:
+    """The number that the digits write; Python itself refuses those of thousands of digits."""
+    return min(MOST_LINES, int(digits)) if len(digits) <= len(str(MOST_LINES)) else MOST_LINES
 
 
 def find(library: Library, name: str) -> StoredDocument | None:
@@ -63,7 +71,10 @@ def _tests(library: Library, name: str) -> list[Callable[[StoredDocument], bool]
 
 
 def select(library: Library, pattern: str) -> Selection:
-    """The documents of a list with commas, of a glob, or of one name, each once."""
+    """The documents of a list with commas, of a glob, or of one name, each once.
+
+    :raises PatternError: a glob that nothing can be matched with, and no document is called so.
+    """
     documents = library.documents(list(library.config.collections.values()))
     names = [name.strip() for name in pattern.split(",") if name.strip()] if "{" not in pattern else [pattern]
     chosen: dict[str, StoredDocument] = {}
@@ -77,15 +88,17 @@ def select(library: Library, pattern: str) -> Selection:
 
 
 def _matching(library: Library, documents: list[StoredDocument], name: str) -> list[StoredDocument]:
-    if any(mark in name for mark in "*?[{"):
-        matches = matcher(name.removeprefix("qmd://"))
-        found = [
-            each for each in documents if matches(each.path) or matches(f"{each.collection}/{each.path}")
-        ]
-        if found:
-            return found
     one = find(library, name)
-    return [one] if one else []
+    if not any(mark in name for mark in "*?[{"):
+        return [one] if one else []
+    try:
+        matches = matcher(name.removeprefix("qmd://"))
+    except PatternError:
+        if one is None:
+            raise
+        return [one]
+    found = [each for each in documents if matches(each.path) or matches(f"{each.collection}/{each.path}")]
+    return found or ([one] if one else [])
 
 
 def suggestions(library: Library, name: str) -> list[str]:

@@ -6,15 +6,17 @@ import os
 import sys
 from pathlib import Path
 
+from pi_rank.private_files import open_private
+
 
 class FileLock:
     """Held from construction to `release`.
 
-    :raises OSError: another process holds it, or the file cannot be opened.
+    :raises OSError: another process holds it, or the file cannot be opened, is a link, or another user's.
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._file = open_private(path, os.O_RDWR | os.O_CREAT)
         try:
             _lock(self._file)
         except OSError:
