@@ -30,6 +30,8 @@ class RankSource(msgspec.Struct, frozen=True):
 class Hit(msgspec.Struct, frozen=True):
     """One ranked record. `score` is the sum of its sources' shares; equal scores are ordered by record id.
 
+    In a turn, an identity record (L1) that no ranking found has score 0 and no sources.
+
     Scores compare within one answer only: where both sources answered they are `pi_rank.ranking.blend`'s;
     else, and with `ranking="rrf"`, those of Reciprocal Rank Fusion. A reranker changes the order of hits, not
     their scores.

@@ -48,8 +48,8 @@ def print_selected(result: RetrievalContext) -> None:
 
 
 def sources(hit: Hit) -> str:
-    """Where a hit was found: "lexical #3 + semantic #1"."""
-    return " + ".join(f"{found.source} #{found.rank or '–'}" for found in hit.sources) or "-"
+    """Where a hit was found: "lexical #3 + semantic #1"; "every turn" for identity that none found."""
+    return " + ".join(f"{found.source} #{found.rank or '–'}" for found in hit.sources) or "every turn"
 
 
 def print_left_out(result: RetrievalContext) -> None:

@@ -15,7 +15,14 @@ from pi_rank.ranking.lexical import ARRAYS_VERSION, LexicalIndex
 from pi_rank.ranking.overlap import OverlapIndex
 from pi_rank.ranking.semantic import VectorIndex
 from pi_rank.snapshot.columns import Codebooks, Columns, read_phrases
-from pi_rank.snapshot.snapshot import Snapshot, contested_rows, hard_rules, tie_ranks, without_vectors
+from pi_rank.snapshot.snapshot import (
+    Snapshot,
+    contested_rows,
+    hard_rules,
+    identity_rows,
+    tie_ranks,
+    without_vectors,
+)
 from pi_rank.store.store import StoreVersion
 from pi_rank.version import __version__
 
@@ -90,6 +97,7 @@ def read_snapshot(path: Path, uuid: str, model_id: str | None) -> Snapshot:
         columns=columns,
         tie_rank=tie_rank,
         hard_rules=hard_rules(columns, arrays["live"], tie_rank),
+        identity=identity_rows(columns, arrays["live"], tie_rank),
         lexical=lexical,
         contested=OverlapIndex(lexical, contested_rows(columns, arrays["live"])),
         phrases=PhraseAutomaton.build([rest.phrases.get(row, ()) for row in range(n_rows)]),

@@ -21,6 +21,7 @@ from pi_rank.ranking.overlap import OverlapIndex
 from pi_rank.snapshot.columns import (
     ACTIVE,
     CONTESTED,
+    LAYER_CODES,
     STATUS_NAMES,
     TOMBSTONED,
     Codebooks,
@@ -58,7 +59,8 @@ class Snapshot:
     `order`: int32, the live rows by record id. `tie_rank`: int32, a live row's place in `order`, by which
     equal scores are settled. `text_node`: int32, text code → vector node, -1 while the text is not embedded.
     `node_text`: int32, vector node → text code.
-    `hard_rules`: int32, rows that are hard rules wherever they are eligible, highest confidence first.
+    `hard_rules`, `identity`: int32, rows that are hard rules, or of layer L1, wherever they are eligible;
+    highest confidence first, then by id.
     `contested`: the stems of the live contested rows.
     """
 
@@ -73,6 +75,7 @@ class Snapshot:
     order: npt.NDArray[np.int32]
     tie_rank: npt.NDArray[np.int32]
     hard_rules: npt.NDArray[np.int32]
+    identity: npt.NDArray[np.int32]
     lexical: LexicalIndex
     contested: OverlapIndex
     phrases: PhraseAutomaton
@@ -172,7 +175,21 @@ def hard_rules(
     columns: Columns, live: npt.NDArray[np.bool_], tie_rank: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.int32]:
     """The live rows that are hard rules, highest confidence first."""
-    rows = np.flatnonzero(live & columns.hard_rule)
+    return _by_confidence(live & columns.hard_rule, columns, tie_rank)
+
+
+def identity_rows(
+    columns: Columns, live: npt.NDArray[np.bool_], tie_rank: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32]:
+    """The live, active rows of layer L1, highest confidence first."""
+    mask = live & (columns.layer == LAYER_CODES["L1"]) & (columns.status == ACTIVE)
+    return _by_confidence(mask, columns, tie_rank)
+
+
+def _by_confidence(
+    mask: npt.NDArray[np.bool_], columns: Columns, tie_rank: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32]:
+    rows = np.flatnonzero(mask)
     return rows[np.lexsort((tie_rank[rows], -columns.confidence[rows]))].astype(np.int32)
 
 
@@ -196,6 +213,7 @@ def _nothing(model_id: str | None) -> Snapshot:
         order=none,
         tie_rank=none,
         hard_rules=none,
+        identity=none,
         lexical=(lexical := LexicalIndex.build([])),
         contested=OverlapIndex(lexical, none),
         phrases=PhraseAutomaton.build([]),
@@ -232,6 +250,7 @@ def extend_snapshot(
         order=order,
         tie_rank=tie_rank,
         hard_rules=hard_rules(columns, live, tie_rank),
+        identity=identity_rows(columns, live, tie_rank),
         lexical=lexical,
         contested=(
             old.contested

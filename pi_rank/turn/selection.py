@@ -1,14 +1,17 @@
-"""Who is chosen from a ranking: the layers' budgets."""
+"""Who is chosen from a ranking, and beside it: the layers' budgets."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pi_rank.errors import ConfigError
 from pi_rank.memory.config import l1_share
+from pi_rank.memory.records import MemoryRecord
+from pi_rank.results import Hit
 
 MAX_RECORDS = 12
 MAX_L1 = 4
@@ -63,6 +66,21 @@ def select(
     first = _best(rows, np.flatnonzero(of_l1), limit_l1, exclude)
     rest = _best(rows, np.flatnonzero(~of_l1), min(limit_rest, max_records - len(first)), exclude)
     return first + rest
+
+
+def with_identity(selected: Sequence[Hit], identity: Iterable[MemoryRecord], max_l1: int) -> tuple[Hit, ...]:
+    """What a ranking selected, and identity records (L1) on top, up to `max_l1` of them in all.
+
+    Who the user is matters to every prompt, whatever it is about: a record of it that no ranking found counts
+    behind those that one did, with score 0 and without a source.
+
+    :param identity: eligible L1 records in the order in which they are to be taken.
+    """
+    ranked = [hit for hit in selected if hit.layer == "L1"]
+    known = {hit.id for hit in ranked}
+    others = (Hit(record.id, 0.0, record) for record in identity if record.id not in known)
+    filled = islice(others, max(0, max_l1 - len(ranked)))
+    return (*ranked, *filled, *(hit for hit in selected if hit.layer != "L1"))
 
 
 def _best(

@@ -13,7 +13,7 @@ from pi_rank.block.triviality import is_trivial
 from pi_rank.results import RetrievalContext
 from pi_rank.turn.processors import Eligibility, run_processors
 from pi_rank.turn.ranking import DEPTH, QueryHits, hits, rank
-from pi_rank.turn.selection import MAX_HARD_RULES, select
+from pi_rank.turn.selection import MAX_HARD_RULES, select, with_identity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # Contested memory is shown where it shares more than this with the prompt (contract of PI's memory).
 MIN_OVERLAP = 0.15
 MAX_CONTESTED = 2
-RULES_AT_A_TIME = 64
+ROWS_AT_A_TIME = 64
 
 
 class Memory(NamedTuple):
@@ -183,7 +183,7 @@ def _scoped(
         ranking, reranked = memory.reranking.apply(snapshot, prompt, ranking, request.deadline)
     if reranked is not None:
         watch.lap("reranking")
-    rule_rows = _hard_rules(snapshot, allowed)
+    rule_rows = _first_eligible(snapshot.hard_rules, allowed, MAX_HARD_RULES)
     rules = [snapshot.record(row) for row in rule_rows]
     # A rule that has no room in its section may still be selected.
     shown = rule_rows[: count_hard_rules(rules, max_bytes=request.max_bytes)]
@@ -195,7 +195,10 @@ def _scoped(
         max_l2=max_l2,
         exclude=shown,
     )
-    selected = hits(snapshot, ranking, chosen)
+    identity = _first_eligible(snapshot.identity, allowed, max_l1)
+    selected = with_identity(
+        hits(snapshot, ranking, chosen), [snapshot.record(row) for row in identity], max_l1
+    )
     watch.lap("selection")
     parts = BlockParts(
         today=request.today,
@@ -265,15 +268,15 @@ def _stats(memory: Memory, allowed: Eligibility) -> dict[str, Any]:
     }
 
 
-def _hard_rules(snapshot: Snapshot, allowed: Eligibility) -> list[int]:
-    """The rows of the most confident hard rules that are eligible, looked for a few at a time."""
+def _first_eligible(rows: npt.NDArray[np.int32], allowed: Eligibility, count: int) -> list[int]:
+    """The first `count` of the rows that are eligible, looked for a few at a time."""
     found: list[int] = []
-    for start in range(0, len(snapshot.hard_rules), RULES_AT_A_TIME):
-        rows = snapshot.hard_rules[start : start + RULES_AT_A_TIME]
-        found += rows[allowed.eligible[rows].view(np.bool_)].tolist()
-        if len(found) >= MAX_HARD_RULES:
+    for start in range(0, len(rows), ROWS_AT_A_TIME):
+        if len(found) >= count:
             break
-    return found[:MAX_HARD_RULES]
+        some = rows[start : start + ROWS_AT_A_TIME]
+        found += some[allowed.eligible[some].view(np.bool_)].tolist()
+    return found[:count]
 
 
 def _contested(memory: Memory, prompt: str, allowed: Eligibility) -> list[MemoryRecord]:

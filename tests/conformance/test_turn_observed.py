@@ -160,6 +160,16 @@ def test_turns(case, tmp_path):
         assert chosen == observed_choice
 
 
+def test_identity_is_shown_whatever_is_asked(tmp_path):
+    """As in PI, whose index was handed hits here that the prompt does not have."""
+    case = next(c for c in observed("retrieval_context") if c["name"] == "L1 hits in FTS consume L2 slots")
+    given = case["input"]
+    config = {"retrieval": given["config"]["retrieval"] | {"maxRecords": given["maxRecords"]}}
+    with engine_on(tmp_path, given["records"], config=config) as engine:
+        result = engine.build_retrieval_context(_turn(given["prompt"]), today=NOW)
+    assert [hit.id for hit in result.selected] == case["selected_ids"] == ["mem_a1"]
+
+
 def test_a_tombstoned_record_that_is_active_in_the_file_is_not_shown(tmp_path):
     """§7.8, where PI shows it."""
     assert dict(observed("tombstone_observation"))["injected"] == ["mem_1"]

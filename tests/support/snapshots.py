@@ -77,6 +77,7 @@ def answers(snapshot):
         "order": [ids[row] for row in snapshot.order],
         "active": {ids[row] for row in np.flatnonzero(active)},
         "hard rules": [ids[row] for row in snapshot.hard_rules],
+        "identity": [ids[row] for row in snapshot.identity],
         "places": {
             profile: {ids[row] for row in np.flatnonzero(snapshot.place(profile, frozenset()).in_project)}
             for profile in (None, "project:1", "project:2")

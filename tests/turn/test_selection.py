@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from pi_rank.errors import ConfigError
 from pi_rank.memory.records import MemoryRecord
 from pi_rank.memory.rules import is_hard_rule
-from pi_rank.turn.selection import default_max_l1, layer_limits, select
+from pi_rank.results import Hit
+from pi_rank.turn.selection import default_max_l1, layer_limits, select, with_identity
 from tests.reference.rules import hard_rule_key
 
 
@@ -36,6 +37,28 @@ def test_l2_gets_what_l1_leaves():
     layers = [1, 1] + [2] * 20
     assert _select(range(22), layers) == [0, 1, *range(2, 12)]
     assert _select(range(2, 22), layers) == list(range(2, 14))
+
+
+def _hit(record_id, layer="L1"):
+    return Hit(record_id, 1.0, _record(id=record_id, layer=layer))
+
+
+@given(
+    st.lists(st.integers(0, 9), unique=True, max_size=8),
+    st.integers(0, 5),
+    st.integers(0, 6),
+)
+def test_identity_fills_what_the_ranking_leaves(ranked, others, max_l1):
+    identity = [_record(id=f"mem_{number}", layer="L1") for number in range(10)]
+    selected = [_hit(f"mem_{number}") for number in ranked[:max_l1]]
+    rest = [_hit(f"play_{number}", "L2") for number in range(others)]
+    filled = with_identity([*selected, *rest], identity[:max_l1], max_l1)
+    assert filled[: len(selected)] == tuple(selected)
+    assert filled[max_l1:] == tuple(rest)
+    assert len({hit.id for hit in filled}) == max_l1 + others
+    added = filled[len(selected) : max_l1]
+    assert [hit.id for hit in added] == sorted(hit.id for hit in added)
+    assert all((hit.score, hit.sources) == (0.0, ()) for hit in added)
 
 
 def test_excluded_rows_take_no_slot():
