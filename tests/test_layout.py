@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+import pi_rank
 from tests.surface import public_names
 
+PACKAGE = Path(pi_rank.__file__).resolve().parent  # installed, perhaps, and not beside the tests
 REPOSITORY = Path(__file__).resolve().parents[1]
+OTHERS = ("benchmarks", "tests", "ext")
 MOST_FILES, MOST_LINES = 16, 400
 SOURCES = (".py", ".pyi", ".pyx", ".pxd", ".hpp")
 
@@ -60,8 +63,8 @@ BESIDE = {("pi_rank.recall", "rows", "types")}
 
 def modules():
     """Every module of the package with its syntax tree."""
-    for path in sorted((REPOSITORY / "pi_rank").rglob("*.py")):
-        name = ".".join(path.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__")
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
         yield name, ast.parse(path.read_text(encoding="utf-8"))
 
 
@@ -101,7 +104,7 @@ def test_imports_go_down_only(package):
 
 @pytest.mark.parametrize("package", LAYERS)
 def test_every_room_has_its_floor(package):
-    folder = REPOSITORY.joinpath(*package.split("."))
+    folder = PACKAGE.parent.joinpath(*package.split("."))
     rooms = {path.stem for path in folder.iterdir() if path.suffix == ".py"} | {
         path.name for path in folder.iterdir() if (path / "__init__.py").exists()
     }
@@ -132,7 +135,7 @@ def test_nothing_imports_in_a_circle():
 
 
 def folders():
-    return [path for top in ("pi_rank", "benchmarks", "tests", "ext") for path in _folders(REPOSITORY / top)]
+    return [path for top in (PACKAGE, *map(REPOSITORY.joinpath, OTHERS)) for path in _folders(top)]
 
 
 def _folders(top):
@@ -141,7 +144,7 @@ def _folders(top):
 
 def test_no_room_is_crowded():
     crowded = {
-        str(folder.relative_to(REPOSITORY)): count
+        str(folder): count
         for folder in folders()
         if folder.name != "ext"
         and (count := sum(1 for path in folder.iterdir() if path.suffix == ".py")) > MOST_FILES
@@ -151,9 +154,9 @@ def test_no_room_is_crowded():
 
 def test_no_file_is_too_long():
     long = {
-        str(path.relative_to(REPOSITORY)): lines
-        for top in ("pi_rank", "benchmarks", "models")
-        for path in sorted((REPOSITORY / top).rglob("*"))
+        str(path): lines
+        for top in (PACKAGE, REPOSITORY / "benchmarks", REPOSITORY / "models")
+        for path in sorted(top.rglob("*"))
         if path.suffix in SOURCES and (lines := len(path.read_bytes().splitlines())) > MOST_LINES
     }
     assert long == {}

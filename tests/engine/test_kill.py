@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tests.kill import WORK, kill_many
+from tests.support.graphs import needs_hnswlib
 
 
+@needs_hnswlib  # a fifth of the kills hits the building of graphs
 def test_the_start_after_a_kill_is_right(tmp_path, monkeypatch):
     # Puts back what kill_many makes eager here, in the process that checks.
     monkeypatch.setattr("pi_rank.snapshot.saved.MIN_ROWS", 0)

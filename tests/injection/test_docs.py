@@ -65,4 +65,4 @@ import pi_rank.injection.adapters.{module}
 
 def test_every_file_of_the_page_exists():
     for name in re.findall(r"`(pi_rank/[^`]+)`", PAGE.read_text(encoding="utf-8")):
-        assert (PAGE.parents[1] / name).exists(), name
+        assert (Path(pi_rank.__file__).parents[1] / name).exists(), name
