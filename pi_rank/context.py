@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from pi_rank.errors import ContextError
-from pi_rank.memory.project import resolve_project, slug
+from pi_rank.memory.project import slug
 
-__all__ = ["SessionContext", "context_from_json", "project_keys", "resolve_context", "slug"]
-
+PROJECT_PROFILE = "project:"
 _SEPARATORS = re.compile(r"[/\\]+")
 
 
 class SessionContext(msgspec.Struct, frozen=True, kw_only=True):
     """One turn, as PI describes it. Only `latest_user_message` is needed; the rest narrows what applies.
 
-    `profile_id` None means that no profile is known: then only records without a profile are eligible.
-    Paths are strings as the caller has them, of either operating system; nothing here touches the disk.
+    An engine fills in `profile_id`, `project_root` and `repository_id` from `working_directory` where they
+    are None (`pi_rank.places`). Without either no profile is known: only records without one are eligible.
+    A profile
+    `project:NAME` is that project's. Paths are strings as the caller has them, of either operating system;
+    nothing here touches the disk.
     Lone surrogates in any text become U+FFFD, so that everything here can be encoded.
 
     :raises ContextError: a field has the wrong type.
@@ -57,48 +57,25 @@ def context_from_json(value: object) -> SessionContext:
         raise ContextError(f"the turn is not usable: {error}") from None
 
 
-def resolve_context(
-    prompt: str,
-    working_directory: str | Path | None = None,
-    **fields: Any,  # noqa: ANN401
-) -> SessionContext:
-    """The turn of a prompt asked in a working directory, with its profile, project root and repository id.
-
-    `fields` are further fields of `SessionContext`; one that is given (not None) is never overridden.
-    Without a working directory nothing is resolved. The profile is `project:` and the project's id (see
-    `resolve_project`).
-
-    :raises ContextError: a field is unknown or has the wrong type.
-    :raises ConfigError: the project's `.pi/settings.json` is not JSON.
-    """
-    known = {key: value for key, value in fields.items() if value is not None}
-    if working_directory is not None:
-        project = resolve_project(working_directory)
-        known.setdefault("profile_id", f"project:{project.id}")
-        known.setdefault("project_root", str(project.root))
-        known.setdefault("repository_id", project.name)
-        known["working_directory"] = str(working_directory)
-    try:
-        return SessionContext(latest_user_message=prompt, **known)
-    except TypeError as error:
-        raise ContextError(f"the turn is not usable: {error}") from None
-
-
 def project_keys(context: SessionContext) -> frozenset[str]:
     """The slugs by which the turn's project may be called in a record's scope.
 
-    They are those of the repository id and of the last segments of the project root and the working
-    directory, with either path separator. A name without a slug is left out: it equals no project.
+    They are those of the repository id, of the last segments of the project root and the working directory,
+    with either path separator, and of the project that the profile is of. A name without a slug is left out:
+    it equals no project.
     """
+    profile = context.profile_id or ""
     names = (
         context.repository_id or "",
-        _last_segment(context.project_root or ""),
-        _last_segment(context.working_directory or ""),
+        last_segment(context.project_root or ""),
+        last_segment(context.working_directory or ""),
+        profile.removeprefix(PROJECT_PROFILE) if profile.startswith(PROJECT_PROFILE) else "",
     )
     return frozenset(filter(None, map(slug, names)))
 
 
-def _last_segment(path: str) -> str:
+def last_segment(path: str) -> str:
+    """The name of the folder that a path ends in, whatever its separators; empty where it names none."""
     segments = [segment for segment in _SEPARATORS.split(path) if segment not in ("", ".", "..")]
     return segments[-1] if segments else ""
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,10 +11,12 @@ import numpy as np
 
 from pi_rank.batch import in_order
 from pi_rank.block.sections import MAX_BLOCK_BYTES
-from pi_rank.context import SessionContext, resolve_context
+from pi_rank.clock import utc_day
+from pi_rank.context import SessionContext
 from pi_rank.embedding.queries import GivenVector
-from pi_rank.errors import ConfigError, ContextError, VectorError
+from pi_rank.errors import ConfigError, ContextError
 from pi_rank.memory.root import MemoryRoot, find_memory_root
+from pi_rank.places import Places, current_folder
 from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.snapshot.keeper import SnapshotKeeper
 from pi_rank.store.model_change import StoreModels
@@ -25,8 +25,9 @@ from pi_rank.store.schema import DamagedStoreError
 from pi_rank.store.store import MemoryStore, default_store_path, open_store
 from pi_rank.turn.processors import run_processors
 from pi_rank.turn.ranking import hits, rank
+from pi_rank.turn.request import Request, deadline_in, given_vector
 from pi_rank.turn.rerank import RerankStage
-from pi_rank.turn.turn import Memory, Request, Stopwatch, run_turn, run_turns
+from pi_rank.turn.turn import Memory, Stopwatch, run_turn, run_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -71,6 +72,7 @@ class MemoryEngine:
         self._reranking = RerankStage(reranker)
         self._analyzer = FtsAnalyzer()
         self._keeper = SnapshotKeeper(store)
+        self._places = Places()
 
     @classmethod
     def open(
@@ -189,25 +191,27 @@ class MemoryEngine:
     ) -> RetrievalContext:
         """One turn: the block to inject, what was chosen and why, and what was left out.
 
-        :param today: dates the day's log and the ages, in UTC; now by default.
+        This is the one way from a prompt, a place, a day and a budget to a turn: every door goes through
+        here, or through `iterate_batch`, which asks the same of many.
+
+        :param context: the prompt, and where it is asked: `working_directory` is enough.
+        :param today: dates the day's log and the ages: a day in UTC, or a moment in it; today by default.
         :param max_bytes: the block's size in bytes of UTF-8, everything counted.
         :param max_records: records under Selected Memory; the root's config.json by default, else 12.
         :param deadline_ms: milliseconds after which the turn goes on without the query's vector, or the
             reranker's scores, where they are not there yet.
         :param query_vector: float32[dimension] of unit length, instead of embedding the prompt.
-        :raises ContextError, ConfigError, VectorError: an argument is out of range.
+        :raises ContextError, ConfigError, VectorError: an argument is out of range, or the working
+            directory's settings cannot be read.
         """
         watch = Stopwatch()
-        deadline = _deadline(deadline_ms)
-        day = today or datetime.now(timezone.utc)
-        if query_vector is not None:
-            vector: QueryVector = self._checked(query_vector)
-            memory = self._memory(day, wait_for_model=deadline is None)
-        else:
-            asked = self._models.queries.request(context.latest_user_message, deadline)
-            memory = self._memory(day, wait_for_model=deadline is None)
-            vector = self._comparable(asked, memory)
-        request = Request(context, day, max_bytes, max_records, vector, deadline)
+        deadline = deadline_in(deadline_ms)
+        given = None if query_vector is None else given_vector(query_vector)
+        asked = given or self._models.queries.request(context.latest_user_message, deadline)
+        day = utc_day(today)
+        memory = self._memory(day, wait_for_model=deadline is None)
+        vector = given or self._comparable(asked, memory)
+        request = Request(self._places.placed(context), day, max_bytes, max_records, vector, deadline)
         return run_turn(memory, request, watch)
 
     def search(
@@ -234,7 +238,7 @@ class MemoryEngine:
         if context is None:
             eligible = snapshot.active.view(np.uint8)
         else:
-            eligible = run_processors(snapshot, context).eligible
+            eligible = run_processors(snapshot, self._places.placed(context)).eligible
         comparable = mode != "lexical" and snapshot.model_id in (None, queries.model_id)
         vector = queries.request(query, None).get() if comparable else None
         words = "" if mode == "semantic" else query
@@ -278,14 +282,16 @@ class MemoryEngine:
         queries = self._models.queries
 
         def answer(task: list[SessionContext]) -> list[RetrievalContext]:
-            day = today or datetime.now(timezone.utc)
+            day = utc_day(today)
             memory = self._memory(day, wait_for_model=True)
-            vectors = (queries.request(context.latest_user_message, None) for context in task)
+            asked = (queries.request(context.latest_user_message, None) for context in task)
+            vectors = (self._comparable(each, memory) for each in asked)
+            placed = map(self._places.placed, task)
             return run_turns(
                 memory,
                 [
-                    Request(context, day, max_bytes, max_records, self._comparable(vector, memory), None)
-                    for context, vector in zip(task, vectors, strict=True)
+                    Request(context, day, max_bytes, max_records, vector, None)
+                    for context, vector in zip(placed, vectors, strict=True)
                 ],
             )
 
@@ -334,11 +340,6 @@ class MemoryEngine:
             self._models.resume(self._store)
             old.close()
 
-    def _checked(self, vector: Vector) -> GivenVector:
-        if getattr(vector, "dtype", None) != np.float32 or vector.ndim != 1 or not np.isfinite(vector).all():
-            raise VectorError("query_vector must be float32[dimension] with finite values")
-        return GivenVector(np.ascontiguousarray(vector), "given")
-
     def _comparable(self, vector: QueryVector, memory: Memory) -> QueryVector:
         """The vector, unless those of the snapshot are of another model."""
         if memory.snapshot.model_id in (None, self._models.queries.model_id):
@@ -379,19 +380,13 @@ def build_retrieval_context(
     A program with more than one turn keeps a `MemoryEngine` open instead.
 
     :param root: None finds it as PI does (`find_memory_root`).
-    :param working_directory: where the prompt is asked: decides profile and project.
+    :param working_directory: where the prompt is asked: decides profile and project. By default the folder
+        that the process works in.
     :raises PiRankError: the root or the store cannot be used.
     """
-    folder = find_memory_root(root, working_directory)
+    where = current_folder() if working_directory is None else str(working_directory)
+    folder = find_memory_root(root, where)
     with MemoryEngine.open(folder, store=store, model=model) as engine:
         engine.sync()
-        context = resolve_context(prompt, working_directory)
+        context = SessionContext(latest_user_message=prompt, working_directory=where)
         return engine.build_retrieval_context(context, today=today, max_bytes=max_bytes)
-
-
-def _deadline(deadline_ms: float | None) -> float | None:
-    if deadline_ms is None:
-        return None
-    if not deadline_ms >= 0:
-        raise ContextError(f"deadline_ms must be 0 or more, got {deadline_ms}")
-    return time.perf_counter() + deadline_ms / 1000

@@ -21,10 +21,10 @@ SOURCES = (".py", ".pyi", ".pyx", ".pxd", ".hpp")
 # in one line does not know the others of that line.
 LAYERS = {
     "pi_rank": (
-        {"errors", "version", "words", "batch", "private_files", "_core"},
+        {"errors", "version", "words", "batch", "clock", "private_files", "_core"},
         {"memory", "embedding", "ranking"},
         {"block", "context", "results"},
-        {"store", "batch_files"},
+        {"store", "batch_files", "places"},
         {"snapshot"},
         {"turn"},
         {"engine"},
@@ -209,3 +209,26 @@ PUBLIC_NAMES = {
 @pytest.mark.parametrize("module", PUBLIC_NAMES)
 def test_the_public_names_are_these(module):
     assert public_names(module) == PUBLIC_NAMES[module]
+
+
+BELOW_THE_TURN = ("turn", "block", "snapshot", "ranking", "store", "results.py", "context.py", "words.py")
+# What makes an answer depend on when, where or by whom it is asked. `time.perf_counter` only measures.
+LOOKS_OUTSIDE = {
+    *("datetime.now", "datetime.utcnow", "datetime.today", "date.today", "time.time", "time.time_ns"),
+    *("time.localtime", "time.gmtime", "os.getcwd", "Path.cwd", "os.environ", "os.getenv", "Path.home"),
+}
+MAY_LOOK_OUTSIDE = {
+    "store/store.py": {"os.environ"},  # where the user's cache folder is
+    "ranking/array_file.py": {"time.time"},  # leftovers of killed processes are removed when they are old
+}
+
+
+def test_below_a_turn_nobody_looks_at_clock_environment_or_folder():
+    package, found = REPOSITORY / "pi_rank", {}
+    for top in BELOW_THE_TURN:
+        for path in sorted((package / top).rglob("*.py")) if (package / top).is_dir() else [package / top]:
+            nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            looks = {ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)} & LOOKS_OUTSIDE
+            if looks:
+                found[path.relative_to(package).as_posix()] = looks
+    assert found == MAY_LOOK_OUTSIDE

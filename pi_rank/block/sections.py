@@ -13,7 +13,7 @@ from pi_rank.block.budget import byte_length, fit_lines
 from pi_rank.block.digest import daily_digest, open_items
 from pi_rank.block.lines import Line, contested_line, hard_rule_line, record_line, session_line
 from pi_rank.block.page import TITLE, Block, Page, fill_page
-from pi_rank.block.staleness import utc_date, utc_seconds
+from pi_rank.block.staleness import utc_seconds
 from pi_rank.memory.notes import SessionSummary
 from pi_rank.memory.records import MemoryRecord
 
@@ -32,7 +32,7 @@ class BlockParts(msgspec.Struct, frozen=True, kw_only=True):
     """What a block is made of, each in the order to show it.
 
     `hard_rules`, `selected` and `contested` are already filtered and ranked. `scratchpad` and `daily_log` are
-    the files' text. `today` dates the log and the ages: a datetime, or a date in UTC.
+    the files' text. `today` dates the log and the ages, in UTC.
     """
 
     today: date
@@ -89,7 +89,7 @@ def _write(page: Page, parts: BlockParts) -> dict[str, tuple[str, ...]]:
 
 def _add_daily_log(page: Page, parts: BlockParts) -> None:
     digest = daily_digest(parts.daily_log)
-    heading = f"Daily Log ({utc_date(parts.today).isoformat()})"
+    heading = f"Daily Log ({parts.today.isoformat()})"
     count = f"Sessions today: {digest.sessions}" if digest.sessions else ""
     if digest.lines:
         preface = f"{count}\n" if count else ""

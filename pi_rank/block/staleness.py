@@ -34,22 +34,8 @@ def staleness_mark(updated_at: str | None, now: float) -> str:
 
 
 def utc_seconds(today: date) -> float:
-    """The moment that ages are counted to, in seconds since 1970.
-
-    A datetime is taken as it is, in UTC where it names no zone. A bare date stands for its last second, so
-    that ages become differences of UTC calendar days.
-    """
-    if isinstance(today, datetime):
-        moment = today if today.tzinfo else today.replace(tzinfo=timezone.utc)
-        return moment.timestamp()
+    """The last second of a day in UTC, since 1970: ages counted to it are differences of calendar days."""
     return float((today.toordinal() - date(1970, 1, 1).toordinal() + 1) * _DAY_SECONDS - 1)
-
-
-def utc_date(today: date) -> date:
-    """The calendar day, in UTC, that `today` falls on."""
-    if isinstance(today, datetime):
-        return (today if today.tzinfo is None else today.astimezone(timezone.utc)).date()
-    return today
 
 
 @lru_cache(maxsize=16_384)

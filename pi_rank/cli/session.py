@@ -51,6 +51,9 @@ def tell_problems(report: SyncReport) -> None:
 
 def turn(arguments: argparse.Namespace, prompt: str) -> SessionContext:
     """The turn that `--cwd` and `--profile` describe."""
-    from pi_rank.context import resolve_context
+    from pi_rank.context import SessionContext
 
-    return resolve_context(prompt, options.working_directory(arguments), profile_id=arguments.profile)
+    folder = options.working_directory(arguments)
+    return SessionContext(
+        latest_user_message=prompt, working_directory=folder, profile_id=arguments.profile or None
+    )

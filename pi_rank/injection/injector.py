@@ -15,6 +15,7 @@ from pi_rank.injection.history.messages import RawMessage
 from pi_rank.injection.result import InjectionResult
 from pi_rank.injection.target import Trigger
 from pi_rank.injection.write import Mode, inject
+from pi_rank.places import current_folder
 from pi_rank.results import RetrievalContext
 
 SOURCE = "pi-persistent-intelligence-context"
@@ -38,7 +39,9 @@ class Injector:
         result = injector.inject(messages)      # once per turn, before the model is called
         client.messages.create(**render(result.outgoing, rules), …)
 
-    :param context: the turn's fixed part, or a function that makes the turn's context from the user's words.
+    :param context: the turn's fixed part, or a function that makes the turn's context from the user's
+        words. By default the turns are asked in the folder that the process works in; a server of several
+        projects says here which one a conversation is of.
     """
 
     def __init__(
@@ -54,7 +57,7 @@ class Injector:
         self.source = source
         self.mode: Mode = mode
         self.trigger: Trigger = trigger
-        self._context = context if context is not None else SessionContext(latest_user_message="")
+        self._context = context or SessionContext(latest_user_message="", working_directory=current_folder())
 
     def inject(
         self, messages: list[RawMessage], *, dialect: Dialect | None = None, server_state: bool = False

@@ -17,13 +17,10 @@ from pi_rank.turn.selection import MAX_HARD_RULES, select, with_identity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import date
 
     import numpy.typing as npt
 
     from pi_rank.block.page import Block
-    from pi_rank.context import SessionContext
-    from pi_rank.embedding.queries import QueryVector
     from pi_rank.memory.config import RootConfig
     from pi_rank.memory.notes import Notes
     from pi_rank.memory.records import MemoryRecord
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
     from pi_rank.ranking.semantic import VectorHits
     from pi_rank.snapshot.snapshot import Snapshot
     from pi_rank.turn.ranking import RankingRule
+    from pi_rank.turn.request import Request
     from pi_rank.turn.rerank import RerankStage
 
     Vector = npt.NDArray[np.float32]
@@ -51,20 +49,6 @@ class Memory(NamedTuple):
     rule: RankingRule
     reranking: RerankStage
     relevance_floor: float | None
-
-
-class Request(NamedTuple):
-    """One turn: what is asked, on which day, how much may be shown, and the prompt's vector to be.
-
-    `deadline`: when to go on without a reranker's answer, on the clock of `time.perf_counter`.
-    """
-
-    context: SessionContext
-    today: date
-    max_bytes: int
-    max_records: int | None
-    query_vector: QueryVector
-    deadline: float | None
 
 
 class Stopwatch:

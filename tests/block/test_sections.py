@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime, timezone
+from datetime import date
 
 import pytest
 from hypothesis import given, settings
@@ -182,11 +182,6 @@ def test_shown_as_a_hard_rule_is_not_shown_again():
     block = build_block(BlockParts(today=TODAY, hard_rules=rules, selected=rules))
     assert block.hard_rules == ("mem_0", "mem_1", "mem_2")
     assert block.selected == ("mem_3", "mem_4")
-
-
-def test_log_is_dated_in_utc():
-    parts = BlockParts(today=datetime(2026, 6, 30, 12, tzinfo=timezone.utc), daily_log="- a")
-    assert build_block(parts).markdown == f"{TITLE}\n## Daily Log (2026-06-30)\n- a\n"
 
 
 def test_the_log_keeps_its_newest_lines():

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta, timezone
+from datetime import date
 
 import pytest
 
-from pi_rank.block.staleness import STALE_UNKNOWN, staleness_mark, utc_date, utc_seconds
+from pi_rank.block.staleness import STALE_UNKNOWN, staleness_mark, utc_seconds
 
 TODAY = date(2026, 6, 30)
 NOW = utc_seconds(TODAY)
@@ -46,16 +46,3 @@ def test_calendar_days(updated_at, mark):
 )
 def test_unreadable_is_never_fresh(updated_at):
     assert staleness_mark(updated_at, NOW) == STALE_UNKNOWN == " ⚠️ stale-unknown"
-
-
-def test_a_moment_counts_whole_days_of_24_hours():
-    noon = datetime(2026, 6, 30, 12, tzinfo=timezone.utc)
-    assert staleness_mark("2026-05-31T12:00:00Z", utc_seconds(noon)) == " ⚠️ 30d"
-    assert staleness_mark("2026-05-31T12:00:01Z", utc_seconds(noon)) == ""
-    assert utc_seconds(noon.replace(tzinfo=None)) == utc_seconds(noon)
-
-
-def test_the_day_is_utc():
-    late = datetime(2026, 6, 30, 23, tzinfo=timezone(timedelta(hours=-2)))
-    assert utc_date(late) == date(2026, 7, 1)
-    assert utc_date(late.replace(tzinfo=None)) == utc_date(TODAY) == TODAY

@@ -17,7 +17,7 @@ from pi_rank.block.guidance import build_wakeup
 from pi_rank.block.lines import Line, hard_rule_line, record_line
 from pi_rank.block.page import fill_page
 from pi_rank.block.sections import BlockParts, build_block
-from pi_rank.block.staleness import STALE_UNKNOWN, staleness_mark, utc_seconds
+from pi_rank.block.staleness import STALE_UNKNOWN, staleness_mark
 from pi_rank.memory.records import MemoryRecord
 from pi_rank.memory.rules import is_hard_rule
 from pi_rank.turn.selection import MAX_HARD_RULES
@@ -44,7 +44,7 @@ def _named(group):
 
 
 def _instant(text):
-    return utc_seconds(datetime.fromisoformat(text.replace("Z", "+00:00")))
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 # --- hard rules

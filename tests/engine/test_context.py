@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pi_rank.context import SessionContext, context_from_json, project_keys, resolve_context
+from pi_rank.context import SessionContext, context_from_json, project_keys
 from pi_rank.errors import ContextError
 
 
@@ -48,28 +48,6 @@ def test_lists_become_tuples_and_half_emoji_become_encodable():
     assert turn.recent_files_touched == ("a\ufffd.py",)
 
 
-def test_resolving_fills_in_profile_and_project_but_overrides_nothing(tmp_path):
-    (tmp_path / "package.json").write_text('{"name": "@acme/app"}')
-    folder = tmp_path / "src"
-    folder.mkdir()
-    turn = resolve_context("hi", folder, thread_id="t1", task_intent=None)
-    assert turn.profile_id == "project:acme-app"
-    assert turn.repository_id == "@acme/app"
-    assert turn.project_root == str(tmp_path.resolve())
-    assert turn.working_directory == str(folder)
-    assert turn.thread_id == "t1"
-    assert resolve_context("hi", folder, profile_id="project:mine").profile_id == "project:mine"
-
-
-def test_without_a_working_directory_nothing_is_resolved():
-    assert resolve_context("hi") == SessionContext(latest_user_message="hi")
-
-
-def test_an_unknown_field_is_refused():
-    with pytest.raises(ContextError, match="mood"):
-        resolve_context("hi", mood="good")
-
-
 @pytest.mark.parametrize(
     ("fields", "keys"),
     [
@@ -79,6 +57,10 @@ def test_an_unknown_field_is_refused():
         ({"working_directory": "/work/项目"}, {"项目"}),
         ({"working_directory": "/"}, set()),
         ({"repository_id": "???"}, set()),
+        ({"profile_id": "project:Orchard API"}, {"orchard-api"}),
+        ({"profile_id": "project:项目", "working_directory": "/work/ui"}, {"项目", "ui"}),
+        ({"profile_id": "user:orchard-api"}, set()),
+        ({"profile_id": "project:"}, set()),
         ({}, set()),
     ],
 )

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 import pi_rank
-from pi_rank.context import resolve_context
+from pi_rank.context import SessionContext
 from pi_rank.engine import MemoryEngine
 from pi_rank.memory.root import MemoryRoot
+from pi_rank.places import find_place
 
 SAMPLE = Path(pi_rank.__file__).parent / "sample"
 TODAY = dt.date(2026, 6, 30)
@@ -139,8 +140,7 @@ def test_notes_of_the_day():
 
 def test_turns_are_of_two_projects():
     assert [set(turn) for turn in TURNS] == [{"title", "prompt", "working_directory", "today"}] * 3
-    contexts = [resolve_context(turn["prompt"], turn["working_directory"]) for turn in TURNS]
-    assert [context.profile_id for context in contexts] == [
+    assert [find_place(turn["working_directory"]).profile_id for turn in TURNS] == [
         "project:orchard-api",
         "project:lumen-app",
         "project:orchard-api",
@@ -150,7 +150,10 @@ def test_turns_are_of_two_projects():
 def answers(store, model):
     with MemoryEngine.open(SAMPLE, store=store, model=model) as engine:
         engine.sync()
-        contexts = [resolve_context(turn["prompt"], turn["working_directory"]) for turn in TURNS]
+        contexts = [
+            SessionContext(latest_user_message=turn["prompt"], working_directory=turn["working_directory"])
+            for turn in TURNS
+        ]
         return [engine.build_retrieval_context(context, today=TODAY) for context in contexts]
 
 

@@ -59,9 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _answer(engine: MemoryEngine, turn: dict[str, Any]) -> RetrievalContext:
-    from pi_rank.context import resolve_context
+    from pi_rank.context import SessionContext
 
-    context = resolve_context(turn["prompt"], turn["working_directory"])
+    context = SessionContext(latest_user_message=turn["prompt"], working_directory=turn["working_directory"])
     return engine.build_retrieval_context(context, today=dt.date.fromisoformat(turn["today"]))
 
 

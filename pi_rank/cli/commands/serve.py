@@ -113,8 +113,12 @@ def _settings(arguments: argparse.Namespace, default_audit: Path) -> Settings:
 
 
 def _scope(arguments: argparse.Namespace) -> SessionContext | None:
-    from pi_rank.context import resolve_context
+    from pi_rank.context import SessionContext
 
     if not (arguments.cwd or arguments.profile):
         return None
-    return resolve_context("", arguments.cwd, profile_id=arguments.profile)
+    return SessionContext(
+        latest_user_message="",
+        working_directory=arguments.cwd or None,
+        profile_id=arguments.profile or None,
+    )

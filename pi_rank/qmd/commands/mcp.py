@@ -36,7 +36,7 @@ def run_mcp(call: Call) -> int:
 
     with Warm.opened(call.places) as warm:
         _preload(call, warm)
-        run_stdio(Tools(call.places, warm))
+        run_stdio(Tools(call.places, warm, call.directory))
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pi_rank.context import resolve_context
+from pi_rank.context import SessionContext
 from pi_rank.memory.root import find_memory_root
 from pi_rank.qmd.config import MEMORY
 from pi_rank.qmd.errors import QmdError
@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 
 
 def recall(warm: Warm, library: Library, arguments: dict[str, Any]) -> ToolAnswer:
-    """Records for a question, with the rank that each source gave them."""
+    """Records for a question, with the rank that each source gave them.
+
+    Of every place, where the arguments name none.
+    """
     query = text_of(arguments, "query")
-    where = arguments.get("workingDirectory")
-    context = resolve_context(query, str(where)) if where else None
+    where = _folder(arguments)
     mode: Any = arguments.get("mode", "hybrid")
-    engine = warm.engine(_memory_root(library, arguments))
+    engine = warm.engine(_memory_root(library, arguments, where))
+    context = _turn(query, where) if where else None
     hits = engine.search(query, k=limit_of(arguments, 10), mode=mode, context=context)
     lines = [f"{hit.id} [{hit.layer}, conf {hit.confidence:.2f}] {hit.record.statement}" for hit in hits]
     return ToolAnswer(
@@ -31,12 +34,15 @@ def recall(warm: Warm, library: Library, arguments: dict[str, Any]) -> ToolAnswe
     )
 
 
-def explain(warm: Warm, library: Library, arguments: dict[str, Any]) -> ToolAnswer:
-    """One turn of a prompt: its block, and each record left out with the reason."""
+def explain(warm: Warm, folder: str | None, library: Library, arguments: dict[str, Any]) -> ToolAnswer:
+    """One turn of a prompt: its block, and each record left out with the reason.
+
+    :param folder: where a prompt is asked that names no place.
+    """
     prompt = text_of(arguments, "prompt")
-    where = arguments.get("workingDirectory")
-    engine = warm.engine(_memory_root(library, arguments))
-    turn = engine.build_retrieval_context(resolve_context(prompt, str(where) if where else None))
+    where = _folder(arguments) or folder
+    engine = warm.engine(_memory_root(library, arguments, where))
+    turn = engine.build_retrieval_context(_turn(prompt, where))
     left_out = [
         f"left out by {trace.processor}: {record_id} ({reason})"
         for trace in turn.traces
@@ -45,7 +51,15 @@ def explain(warm: Warm, library: Library, arguments: dict[str, Any]) -> ToolAnsw
     return ToolAnswer("\n".join([turn.markdown, *left_out]), turn.to_dict())
 
 
-def _memory_root(library: Library, arguments: dict[str, Any]) -> Path:
+def _folder(arguments: dict[str, Any]) -> str | None:
+    return str(arguments.get("workingDirectory") or "") or None
+
+
+def _turn(prompt: str, folder: str | None) -> SessionContext:
+    return SessionContext(latest_user_message=prompt, working_directory=folder)
+
+
+def _memory_root(library: Library, arguments: dict[str, Any], folder: str | None) -> Path:
     """The memory root to ask: the named collection's, the first memory collection's, or PI's own."""
     name = arguments.get("collection")
     if name:
@@ -54,4 +68,4 @@ def _memory_root(library: Library, arguments: dict[str, Any]) -> Path:
             raise QmdError(f"{named.name} is no memory collection")
         return Path(named.path)
     known = [each for each in library.config.collections.values() if each.kind == MEMORY]
-    return Path(known[0].path) if known else find_memory_root(None, arguments.get("workingDirectory"))
+    return Path(known[0].path) if known else find_memory_root(None, folder)

@@ -117,7 +117,10 @@ TOOLS: dict[str, tuple[str, str, dict[str, Any]]] = {
         _object(
             {
                 "prompt": _field("string", "The user's message."),
-                "workingDirectory": _field("string", "Where it is asked."),
+                "workingDirectory": _field(
+                    "string",
+                    "Where it is asked; over stdio by default the folder this server was started in.",
+                ),
                 "collection": _field(
                     "string", "A memory collection; by default the first one, else PI's own root."
                 ),

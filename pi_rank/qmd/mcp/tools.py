@@ -26,9 +26,13 @@ if TYPE_CHECKING:
 
 
 class Tools:
-    """The tools on one index. Threads may share it."""
+    """The tools on one index. Threads may share it.
 
-    def __init__(self, places: Places, warm: Warm) -> None:
+    :param folder: where a client that names no place asks: the folder that it started this server in. None
+        where others than that client may ask.
+    """
+
+    def __init__(self, places: Places, warm: Warm, folder: str | None = None) -> None:
         self._places = places
         self._warm = warm
         self._tools: dict[str, Callable[[Library, dict[str, Any]], ToolAnswer]] = {
@@ -37,7 +41,7 @@ class Tools:
             "multi_get": _multi_get,
             "status": _status,
             "recall": partial(recall, warm),
-            "explain": partial(explain, warm),
+            "explain": partial(explain, warm, folder),
         }
 
     def call(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:

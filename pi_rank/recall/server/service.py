@@ -10,8 +10,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import msgspec
+
 from pi_rank.context import context_from_json
-from pi_rank.errors import ContextError
+from pi_rank.errors import ConfigError, ContextError
 from pi_rank.memory.records import embedded_text
 from pi_rank.recall.engine_recall import scoped
 from pi_rank.recall.rows import wire_row
@@ -30,13 +32,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _WORD = re.compile(r"\w+")
 MAX_ENTITIES = 10
+_UNUSABLE_FOLDER = "context.working_directory cannot be used: it is no path, or its settings cannot be read"
 THREADS = min(8, (os.cpu_count() or 1) + 1)
 
 
 class Service:
     """The work behind the routes; it closes nothing that it was given.
 
-    :param scope: where /recall asks; None recalls from every active record.
+    :param scope: where /recall asks, and a turn that names no place; None recalls from every active record.
     """
 
     def __init__(
@@ -85,9 +88,12 @@ class Service:
         place = None if context is None else _context(context)
         if mode not in ("hybrid", "lexical", "semantic"):
             raise ApiError(400, "mode must be hybrid, lexical or semantic")
-        hits = await self._run(
-            "search", lambda: self._engine.search(query, k=k, mode=cast("Any", mode), context=place)
-        )
+        try:
+            hits = await self._run(
+                "search", lambda: self._engine.search(query, k=k, mode=cast("Any", mode), context=place)
+            )
+        except (ContextError, ConfigError):
+            raise ApiError(400, _UNUSABLE_FOLDER) from None
         return {"query": query, "hits": [hit_to_dict(hit) for hit in hits]}
 
     async def context(self, context: object, max_bytes: int) -> dict[str, Any]:
@@ -145,10 +151,13 @@ class Service:
         }
 
     async def _turn(self, context: object, max_bytes: int) -> RetrievalContext:
-        asked = _context(context)
-        turn = await self._run(
-            "context", lambda: self._engine.build_retrieval_context(asked, max_bytes=max_bytes)
-        )
+        asked = _in_scope(_context(context), self._scope)
+        try:
+            turn = await self._run(
+                "context", lambda: self._engine.build_retrieval_context(asked, max_bytes=max_bytes)
+            )
+        except (ContextError, ConfigError):
+            raise ApiError(400, _UNUSABLE_FOLDER) from None
         for step, milliseconds in turn.timings.items():
             self._metrics.stage(f"turn_{step}", milliseconds / 1000)
         return turn
@@ -169,6 +178,16 @@ def _context(value: object) -> SessionContext:
         return context_from_json(value)
     except ContextError:
         raise ApiError(400, "context must be an object with a string latest_user_message") from None
+
+
+def _in_scope(turn: SessionContext, scope: SessionContext | None) -> SessionContext:
+    """The turn where the server is, unless it says itself where it is asked."""
+    named = (turn.working_directory, turn.project_root, turn.repository_id, turn.profile_id)
+    if scope is None or any(named):
+        return turn
+    return msgspec.structs.replace(
+        turn, working_directory=scope.working_directory, profile_id=scope.profile_id
+    )
 
 
 def _novelty(query: str, hits: list[Hit]) -> float:
