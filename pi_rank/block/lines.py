@@ -80,7 +80,7 @@ def session_line(session: SessionSummary) -> Line:
     decisions = filter(None, map(plain, session.decisions))
     said = [_cut(about, MAX_TITLE_BYTES), *islice(decisions, MAX_DECISIONS)]
     text = _cut("; ".join(filter(None, said)), MAX_SESSION_BYTES)
-    return Line(f"- [{neutralise_name(session.project)}] ", text)
+    return Line(f"- [{neutralise_name(session.project_name)}] ", text)
 
 
 def _cut(text: str, max_bytes: int) -> str:

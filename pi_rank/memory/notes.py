@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from pathlib import Path
 from typing import TypeVar
@@ -30,6 +31,16 @@ class SessionSummary(
     decisions: tuple[str, ...] = ()
     started_at: str = ""
     archived: bool = False
+    cwd: str = ""
+
+    @property
+    def project_name(self) -> str:
+        """The project: `project`, but the whole name of its folder where PI has kept only the end of it.
+
+        PI reads the name from the folder of its session files, in which `my-app` and `/my/app` are the same.
+        """
+        folder = re.split(r"[/\\]", self.cwd.rstrip("/\\"))[-1]
+        return folder if self.project and folder.endswith(f"-{self.project}") else self.project
 
 
 class Notes(msgspec.Struct, frozen=True):

@@ -239,6 +239,22 @@ def test_sessions_are_the_newest_first_without_the_archived(tmp_path):
     assert names == ["evening", "noon", "morning", "undated_1", "undated_2"]
 
 
+@pytest.mark.parametrize(
+    ("cwd", "project", "name"),
+    [
+        ("/home/me/my-app", "app", "my-app"),
+        ("C:\\work\\my-app\\", "app", "my-app"),
+        ("/home/me/app", "app", "app"),
+        ("/home/me/my-app/web", "web", "web"),
+        ("/home/me/other", "app", "app"),
+        ("", "app", "app"),
+        ("/home/me/my-app", "", ""),
+    ],
+)
+def test_a_session_names_the_whole_folder(cwd, project, name):
+    assert SessionSummary("s", "2026-05-20", project=project, cwd=cwd).project_name == name
+
+
 def test_notes_follow_their_files_and_the_day(tmp_path):
     root = MemoryRoot(tmp_path)
     assert root.notes(DAY).scratchpad == root.notes(DAY).daily == ""

@@ -66,7 +66,13 @@ def test_there_is_every_layer_status_and_scope(contents, records):
         "lumen-app",
         "заметки",
     }
-    assert {profile["project_id"] for profile in contents.profiles} > {"orchard-api", "lumen-app", "заметки"}
+    # PI's ids have Latin letters only: it knows заметки, and every such project, as "default".
+    assert [profile["profile_id"] for profile in contents.profiles] == [
+        "project:orchard-api",
+        "project:lumen-app",
+        "project:default",
+        "project:harbor-client",
+    ]
 
 
 def test_a_deleted_record_is_still_active_in_its_file(contents, records):
@@ -135,7 +141,13 @@ def test_notes_of_the_day():
     assert notes.warnings == ()
     assert notes.scratchpad.startswith("- [ ] Ask Inês")
     assert notes.daily.count("## Session ended") == 2
-    assert [session.id for session in notes.sessions] == ["ses_20260630_1", "ses_20260630_2"]
+    assert [session.id for session in notes.sessions] == [f"ses_20260630_{n}" for n in (5, 4, 2, 1)]
+    assert [session.project_name for session in notes.sessions] == [
+        "orchard-api",
+        "lumen-app",
+        "orchard-api",
+        "lumen-app",
+    ]
 
 
 def test_turns_are_of_two_projects():
