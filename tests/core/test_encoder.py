@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_rank._core.encoder import Encoder, checksum, kernels
-from tests.reference import encoder as reference
+from tests.reference.embedding import encoder as reference
 from tests.support.encoder_files import random_file
 
 SHAPES = [

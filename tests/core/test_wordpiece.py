@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pi_rank._core.wordpiece import WordPiece
 from tests.embedding.odd_texts import odd_text, readable
 from tests.embedding.tokenizers_oracle import oracle, shipped_pieces, shipped_strings
-from tests.reference import wordpiece as reference
+from tests.reference.embedding import wordpiece as reference
 
 MARKS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 # Scripts whose characters are what they are in every version of Unicode that a Python has.
