@@ -145,13 +145,30 @@ def check_memory(arguments: argparse.Namespace) -> Check:
     problems = [f"{line.file}:{line.line}: {line.reason}" for line in contents.skipped]
     problems += [*contents.warnings, *root.config().warnings, *notes.warnings]
     counts = f"{len(contents.records)} records, {len(contents.tombstones)} deletion markers in {root.path}"
+    unplaced = [
+        f"{sourced.file}:{sourced.line}"
+        for sourced in contents.records
+        if sourced.record.layer != "L1" and sourced.record.scope.names_no_project
+    ]
+    if unplaced:
+        counts += f"; of scope project without a project, so applied in every project: {_some(unplaced)}"
     if problems:
-        shown = "; ".join(problems[:SHOWN_PROBLEMS])
-        more = f"; and {len(problems) - SHOWN_PROBLEMS} more" if len(problems) > SHOWN_PROBLEMS else ""
         return Check(
-            "memory files", "wrong", f"{counts}; {shown}{more}", "correct these lines; the others are used"
+            "memory files",
+            "wrong",
+            f"{counts}; {_some(problems)}",
+            "correct these lines; the others are used",
+        )
+    if unplaced:
+        return Check(
+            "memory files", "note", counts, "name the project in scope.project, or make the scope global"
         )
     return Check("memory files", "ok", counts)
+
+
+def _some(items: list[str]) -> str:
+    more = f"; and {len(items) - SHOWN_PROBLEMS} more" if len(items) > SHOWN_PROBLEMS else ""
+    return "; ".join(items[:SHOWN_PROBLEMS]) + more
 
 
 def _root(arguments: argparse.Namespace) -> Path:

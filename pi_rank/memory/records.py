@@ -13,7 +13,7 @@ from pi_rank.errors import RecordError
 # Raise this whenever a line of a memory file may now be decoded, checked or encoded in another way than
 # before, or may get another layer or scope from its file. A sync decodes only what has come since the last
 # one, and everything where that one was by rules of another version.
-DECODING_VERSION = 1
+DECODING_VERSION = 2
 
 Layer = Literal["L1", "L2", "L3"]
 Status = Literal["active", "contested", "deprecated", "superseded", "promoted", "deleted"]
@@ -38,6 +38,11 @@ class Scope(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     type: Literal["global", "project", "domain"] = "global"
     project: str | None = None
     domains: tuple[str, ...] = ()
+
+    @property
+    def names_no_project(self) -> bool:
+        """Whether this is of one project but does not say which: it then applies in every one, as in PI."""
+        return self.type == "project" and not (self.project or "").strip()
 
 
 class Evidence(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -255,8 +260,6 @@ def _check_values(record: MemoryRecord) -> None:
         )
     if not record.statement.strip():
         raise RecordError(f"statement: expected some text, got {_shown(record.statement)}")
-    if record.scope.type == "project" and not (record.scope.project or "").strip():
-        raise RecordError("scope.project is missing: the record says that it belongs to one project")
 
 
 def _explain(message: str, fields: dict[str, Any]) -> str:

@@ -137,7 +137,7 @@ def _phrases(fields: _Fields) -> tuple[str, ...]:
 
 
 def _project_code(fields: _Fields, projects: Codebook) -> int:
-    if fields.layer == "L1" or fields.scope.type != "project":
+    if fields.layer == "L1" or fields.scope.type != "project" or fields.scope.names_no_project:
         return ANY_PROJECT
     return projects.add(slug(fields.scope.project or ""))
 

@@ -93,7 +93,6 @@ def test_the_file_gives_layer_and_project_where_the_record_does_not():
         ({"tags": "bun"}, "tags", "got 'bun'"),
         ({"tags": ["bun", 5]}, "tags", "got ['bun', 5]"),
         ({"scope": {"type": "galaxy"}}, "scope", "got {'type': 'galaxy'}"),
-        ({"scope": {"type": "project"}}, "scope.project is missing", ""),
         ({"statement": " \n"}, "statement", "got ' \\n'"),
         ({"id": ""}, "id", "got ''"),
         ({"id": "a\nb"}, "id", r"got 'a\nb'"),
@@ -105,6 +104,19 @@ def test_a_refusal_names_the_field_and_its_value(fields, field, shown):
     message = refusal(**fields)
     assert message.startswith(field)
     assert shown in message
+
+
+@pytest.mark.parametrize("project", [..., None, "", "  "])
+def test_a_project_that_is_not_named_does_not_cost_the_record(project):
+    scope = {"type": "project"} | ({} if project is ... else {"project": project})
+    line = json.dumps(NEEDED | {"scope": scope}).encode()
+    record = decode_record(
+        line, project="web"
+    )  # the file's project is not put in its place: PI does not either
+    assert record.scope.names_no_project
+    assert decode_record(encode_record(record)) == record
+    assert not Scope("project", "web").names_no_project
+    assert not Scope().names_no_project
 
 
 def test_a_long_value_is_cut_in_the_message():
@@ -248,4 +260,4 @@ def test_lines_are_decoded_as_this_version_of_the_rules_does():
             else:
                 outcomes += [encode_record(record), text_hash(record)]
     digest = hashlib.sha256(b"\n".join(outcomes)).hexdigest()[:16]
-    assert (DECODING_VERSION, digest) == (1, "c03ae4980138ea5a")
+    assert (DECODING_VERSION, digest) == (2, "bbb987ba600007c9")

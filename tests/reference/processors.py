@@ -30,7 +30,7 @@ def misplaced(record: MemoryRecord, context: SessionContext) -> str | None:
         return f"profile_mismatch:{record.profile_id}"
     if record.layer != "L1" and record.scope.type == "project":
         project = record.scope.project or ""
-        if slug(project) not in project_keys(context):
+        if project.strip() and slug(project) not in project_keys(context):
             return f"project_scope_mismatch:{project}"
     segments = turn_segments(context)
     for name in ("does_not_apply_when", "known_exceptions"):

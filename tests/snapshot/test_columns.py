@@ -63,6 +63,12 @@ def test_phrases_are_read_alone_as_with_the_columns():
     assert read_phrases(row.payload) == columns_of(row)[1][0] == ("b", "a", "c")
 
 
+def test_a_project_that_is_not_named_is_every_project():
+    rows = [stored(1, scope={"type": "project"}), stored(2, scope={"type": "project", "project": " "})]
+    columns, _, books = columns_of(*rows, stored(3, scope={"type": "project", "project": "???"}))
+    assert columns.project.tolist() == [ANY_PROJECT, ANY_PROJECT, books.projects.get("")]
+
+
 def test_the_project_of_an_identity_record_does_not_matter():
     scope = {"type": "project", "project": "app"}
     columns, _, _ = columns_of(stored(1, layer="L1", scope=scope), stored(2, layer="L2", scope=scope))

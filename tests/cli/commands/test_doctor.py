@@ -74,6 +74,21 @@ def test_bad_lines_are_named(root, tmp_path, capsys):
     assert out.endswith("1 of 8 checks found something wrong.\n")
 
 
+def test_records_of_an_unnamed_project_are_named(root):
+    path = root / "memory" / "L2.playbooks.jsonl"
+    line = json.loads(path.read_text(encoding="utf-8").splitlines()[0])
+    unplaced = [line | {"id": f"mem_{n}", "scope": {"type": "project"}} for n in range(2)]
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(record) + "\n" for record in unplaced)
+    check = check_memory(options(root=str(root)))
+    assert check.state == "note"
+    assert check.detail.endswith(
+        "of scope project without a project, so applied in every project: "
+        "memory/L2.playbooks.jsonl:56; memory/L2.playbooks.jsonl:57"
+    )
+    assert check.fix.startswith("name the project in scope.project")
+
+
 def test_many_bad_lines_are_counted(root):
     (root / "memory" / "tombstones.jsonl").write_text("{}\n" * 8, encoding="utf-8")
     check = check_memory(options(root=str(root)))
