@@ -9,30 +9,40 @@ Nothing is kept between two calls, and no message is changed.
 
 def stored_marks(messages):
     cdef list found = []
+    cdef set ids
     for message in messages:
         if not isinstance(message, dict) or not _is(<dict>message, "role", "user"):
             continue
         listed = _injected(<dict>message)
+        ids = None
         if isinstance(listed, list):
             for mark in <list>listed:
-                if isinstance(mark, dict):
+                if _has_id(mark):
                     found.append(mark)
         content = (<dict>message).get("content")
         if isinstance(content, list):
             for part in <list>content:
                 mark = _injected(<dict>part) if isinstance(part, dict) else None
-                if isinstance(mark, dict) and not _lists(listed, (<dict>mark).get("id")):
-                    found.append(mark)
+                if _has_id(mark):
+                    if ids is None:
+                        ids = _ids(listed)
+                    if (<dict>mark)["id"] not in ids:
+                        found.append(mark)
     return found
 
 
-cdef bint _lists(listed, mark_id):
-    """Whether a message's own marks, if it has any, have one of this id."""
+cdef bint _has_id(mark):
+    return isinstance(mark, dict) and isinstance((<dict>mark).get("id"), str)
+
+
+cdef set _ids(listed):
+    """The ids of a message's own marks, if it has any."""
+    cdef set ids = set()
     if isinstance(listed, list):
         for mark in <list>listed:
-            if isinstance(mark, dict) and (<dict>mark).get("id") == mark_id:
-                return True
-    return False
+            if _has_id(mark):
+                ids.add((<dict>mark)["id"])
+    return ids
 
 
 def plain_messages(messages, dict kinds, bint keyed):

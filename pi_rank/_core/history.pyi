@@ -2,7 +2,7 @@ from collections.abc import Iterable
 from typing import Any
 
 def stored_marks(messages: Iterable[Any]) -> list[dict[str, Any]]:
-    """What stands where marks stand in user messages, once each, in the order in which blocks were written.
+    """What stands where marks do in user messages, and has an id; in the order in which blocks were written.
 
     A message's own list comes first; of its parts' marks, those whose id is not in that list (the usual case
     is that it is).

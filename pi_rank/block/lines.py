@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from pi_rank.block.graphemes import prefix_within
-from pi_rank.block.neutral import neutralise, neutralise_name, neutralise_note
+from pi_rank.block.neutral import neutralise, neutralise_id, neutralise_name, neutralise_note
 from pi_rank.block.plain import plain
 from pi_rank.block.staleness import staleness_mark
 from pi_rank.memory.notes import SessionSummary
@@ -17,6 +17,8 @@ from pi_rank.memory.records import MemoryRecord
 MAX_DECISIONS = 2
 MAX_TITLE_BYTES = 160
 MAX_SESSION_BYTES = 480
+QUOTED = "> "
+"""What stands before words that are no record's: Markdown's mark of a quotation."""
 
 _HARD_RULE_LABELS = {
     "avoid_pattern": "⚠️ AVOID",
@@ -43,9 +45,9 @@ def format_confidence(confidence: float) -> str:
 def record_line(record: MemoryRecord, now: float) -> Line:
     """`- mem_abc [L2, conf 0.94] …`, with staleness and rule type inside the bracket where there are any."""
     stale = staleness_mark(record.updated_at, now)
-    rule = f" [{record.rule_type}]" if record.rule_type else ""
+    rule = f" [{neutralise_name(record.rule_type)}]" if record.rule_type else ""
     confidence = format_confidence(record.confidence)
-    label = f"- {neutralise_name(record.id)} [{record.layer}, conf {confidence}{stale}{rule}] "
+    label = f"- {neutralise_id(record.id)} [{record.layer}, conf {confidence}{stale}{rule}] "
     return Line(label, neutralise(record.statement))
 
 
@@ -66,7 +68,7 @@ def _hard_rule_line(rule_type: str, confidence: float, statement: str) -> Line:
 
 def contested_line(record: MemoryRecord) -> Line:
     """`⚠️ CONTESTED: [mem_xyz, conf 0.88] …`."""
-    label = f"⚠️ CONTESTED: [{neutralise_name(record.id)}, conf {format_confidence(record.confidence)}] "
+    label = f"⚠️ CONTESTED: [{neutralise_id(record.id)}, conf {format_confidence(record.confidence)}] "
     return Line(label, neutralise(record.statement))
 
 
@@ -91,8 +93,8 @@ def _cut(text: str, max_bytes: int) -> str:
 
 
 def note_line(text: str) -> Line:
-    """One line of the daily log; any part of it may be cut off."""
-    return Line("", neutralise_note(text))
+    """`> …`: one line of the daily log, quoted, so that none of it looks like a line of the block's own."""
+    return Line(QUOTED, neutralise_note(text))
 
 
 def open_item_line(text: str) -> Line:

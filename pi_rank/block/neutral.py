@@ -1,42 +1,40 @@
 """Text that others wrote, made safe to stand inside one line of the block.
 
 Nothing that a record, a log or a session says may end its line, start a heading, a code fence or a comment,
-turn the reading direction, or carry text that a reader cannot see.
+turn the reading direction, or carry text that a reader cannot see. What a line begins with is never theirs: it
+is the label of a record, an item or a session, or the mark of a quotation (`pi_rank.block.lines`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from functools import lru_cache
+
+from pi_rank.characters import BLANKS, CONTROLS, INVISIBLE, JOINERS, LINE_BREAKS, SELECTORS
 
 MAX_CHARS = 6_000
 """Longer text is cut before it is looked at: no section has room for more bytes than this."""
 MAX_NAME_CHARS = 100
 
 _REPLACEMENT = "\ufffd"
-_BREAKS = "\n\r\t\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
-_CONTROLS = "\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\ud800-\udfff"
-# Bidirectional controls, zero-width characters, fillers, and the tag block, which spells ASCII invisibly.
-_INVISIBLE = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff"
-    "\U000e01f0-\U000e0fff"
-)
-_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
-_JOINERS = "\u200c\u200d"
+_ID_DIGITS = 8
+_NO_BRACKETS = str.maketrans("[]［］", "()()")
+_BREAKS = f"\t{LINE_BREAKS}"
 _ANGLES_OPEN, _ANGLES_CLOSE = "<＜﹤", ">＞﹥"
 
-_CONTROL = re.compile(f"[{_CONTROLS}]")
-_UNSEEN = re.compile(f"[{_CONTROLS}{_INVISIBLE}{_SELECTORS}{_JOINERS}]")
-_HIDDEN = re.compile(f"[{_INVISIBLE}]+")
-_SHAPING = f"[{_JOINERS}{_SELECTORS}]"
+_CONTROL = re.compile(f"[{CONTROLS}]")
+_UNSEEN = re.compile(f"[{CONTROLS}{INVISIBLE}{BLANKS}{SELECTORS}{JOINERS}]")
+_HIDDEN = re.compile(f"[{INVISIBLE}]+")
+_BLANK = re.compile(f"[{BLANKS}]")
+_SHAPING = f"[{JOINERS}{SELECTORS}]"
 # Joiners and selectors shape emoji and the letters of some scripts: never ASCII, except a keycap's base, ...
 _MISPLACED = re.compile(
     f"(?:^|(?<=[\x00-\x22$-)+-/:-\xa0])){_SHAPING}+|(?<=[#*0-9])(?!\ufe0f\u20e3){_SHAPING}+"
 )
 # ... and one of each is enough: a run of them spells a message that nobody sees.
-_SHAPING_RUN = re.compile(f"([{_SELECTORS}]?[{_JOINERS}]?){_SHAPING}*")
-_LOOSE_JOINER = re.compile(f"[{_JOINERS}](?![^\x00-\xa0])")
+_SHAPING_RUN = re.compile(f"([{SELECTORS}]?[{JOINERS}]?){_SHAPING}*")
+_LOOSE_JOINER = re.compile(f"[{JOINERS}](?![^\x00-\xa0])")
 _HEADING = re.compile(f"(?:^|(?<=[{_BREAKS}]))[^\\S{_BREAKS}]*#{{1,6}}(?=\\s|$)|(?<=\\s)#{{2,6}}(?=\\s|$)")
 _FENCE = re.compile(
     f"`(?:\\s?`){{2,}}|~(?:\\s?~){{2,}}|<!--|-->"
@@ -61,11 +59,32 @@ def neutralise(text: str) -> str:
 
 
 def neutralise_name(text: str) -> str:
-    """An id or a project: neutralised, short, without the blanks and brackets that would end it."""
-    if text.isidentifier() and len(text) <= MAX_NAME_CHARS and text.isascii():
-        return text
-    safe = re.sub(r"\s+", "_", neutralise(text)).replace("[", "(").replace("]", ")")
+    """The name of a project: neutralised, short, without the blanks and brackets that would end it."""
+    safe = _without_ends(text)
     return safe if len(safe) <= MAX_NAME_CHARS else safe[: MAX_NAME_CHARS - 1] + "…"
+
+
+def neutralise_id(text: str) -> str:
+    """The id of a record, as `neutralise_name`; ids that differ stay different.
+
+    One that cannot be written as it is ends with `~` and the first digits of its SHA-256.
+    """
+    if text.isascii() and text.isidentifier() and len(text) <= MAX_NAME_CHARS:
+        return text
+    return _safe_id(text)
+
+
+@lru_cache(maxsize=4_096)
+def _safe_id(text: str) -> str:
+    safe = _without_ends(text)
+    if safe == text and len(safe) <= MAX_NAME_CHARS:
+        return safe
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_ID_DIGITS]
+    return f"{safe[: MAX_NAME_CHARS - _ID_DIGITS - 1]}~{digest}"
+
+
+def _without_ends(text: str) -> str:
+    return re.sub(r"\s+", "_", neutralise(text)).translate(_NO_BRACKETS)
 
 
 def neutralise_note(line: str) -> str:
@@ -93,7 +112,7 @@ def _neutral_line(text: str) -> str:
 
 
 def _without_hidden(text: str) -> str:
-    text = _MISPLACED.sub("", _HIDDEN.sub("", text))
+    text = _MISPLACED.sub("", _HIDDEN.sub("", _BLANK.sub(" ", text)))
     return _LOOSE_JOINER.sub("", _SHAPING_RUN.sub(r"\1", text))
 
 

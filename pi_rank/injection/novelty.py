@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import TypeVar
 
 import msgspec
 
-from pi_rank.block.neutral import neutralise, neutralise_name
+from pi_rank.block import lines as block_lines
+from pi_rank.block.budget import CUT
+from pi_rank.block.lines import hard_rule_line
+from pi_rank.block.neutral import neutralise, neutralise_id
 from pi_rank.injection.history.live import Live
 from pi_rank.injection.history.marks import text_digest
 from pi_rank.memory.records import MemoryRecord
@@ -17,7 +21,7 @@ TITLE = "# Persistent Intelligence Context"
 HARD_RULES = "## Hard Rules"
 WITHDRAWN_HEADING = "## Withdrawn Memory"
 StatusLookup = Callable[[Collection[str]], Mapping[str, str]]
-_NOT_SHOWN = "…"
+T = TypeVar("T")
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -93,44 +97,45 @@ def parse_block(context: RetrievalContext) -> Iterator[Section]:
 
 def _section(heading: str, lines: list[str], context: RetrievalContext) -> Section:
     if heading == HARD_RULES:
-        return Section(heading, tuple(_hard_rules(lines, list(context.hard_rules))))
+        return Section(heading, tuple(_hard_rules(lines, context.hard_rules)))
     if heading == "## Selected Memory":
         shown = [hit.record for hit in context.selected]
-        return Section(heading, tuple(_by_name(lines, shown, "- ", " [", "memory")))
+        return Section(heading, tuple(_by_label(lines, shown, "- {} [", "memory")))
     if heading == "## Contested Memory":
-        contested = list(context.contested)
-        return Section(heading, tuple(_by_name(lines, contested, "⚠️ CONTESTED: [", ",", "contested")))
+        labels = "⚠️ CONTESTED: [{}, conf "
+        return Section(heading, tuple(_by_label(lines, context.contested, labels, "contested")))
     return Section(heading, tuple(map(Line, lines)))
 
 
-def _by_name(
-    lines: list[str], shown: list[MemoryRecord], before: str, after: str, kind: str
+def _by_label(lines: list[str], shown: Iterable[MemoryRecord], label: str, kind: str) -> Iterator[Line]:
+    """Lines whose label names their record; records are listed in the order in which they are shown."""
+    left = [(label.format(neutralise_id(record.id)), record) for record in shown]
+    return _paired(lines, left, str.startswith, kind)
+
+
+def _hard_rules(lines: list[str], rules: Iterable[MemoryRecord]) -> Iterator[Line]:
+    """Lines that name no id: the record is the next one that the whole line, cut or not, is of."""
+    return _paired(lines, [(hard_rule_line(rule), rule) for rule in rules], _states, "memory")
+
+
+def _states(line: str, rule: block_lines.Line) -> bool:
+    whole = "".join(rule)
+    cut = line.endswith(CUT) and len(line) > len(rule.label) + len(CUT)
+    return line == whole or (cut and whole.startswith(line.removesuffix(CUT)))
+
+
+def _paired(
+    lines: list[str], left: list[tuple[T, MemoryRecord]], shows: Callable[[str, T], bool], kind: str
 ) -> Iterator[Line]:
-    """Lines that name their record between two marks; a statement cannot forge one, it comes after."""
-    names = {neutralise_name(record.id): record for record in shown}
+    at = 0
     for line in lines:
-        name = line[len(before) :].partition(after)[0] if line.startswith(before) else ""
-        record = names.get(name)
-        yield Line(line) if record is None else Line(line, record.id, record_version(record, kind))
-
-
-def _hard_rules(lines: list[str], rules: list[MemoryRecord]) -> Iterator[Line]:
-    """Lines that name no id: the record is the one whose statement ends the line."""
-    left = list(rules)
-    for line in lines:
-        if not left or "[conf " not in line:
+        found = next((index for index in range(at, len(left)) if shows(line, left[index][0])), None)
+        if found is None:
             yield Line(line)
-            continue
-        record = _stated(line, left)
-        left.remove(record)
-        yield Line(line, record.id, record_version(record, "memory"))
-
-
-def _stated(line: str, rules: list[MemoryRecord]) -> MemoryRecord:
-    for rule in rules:
-        if line.endswith(neutralise(rule.statement)):
-            return rule
-    return rules[0]  # cut to fit: rules are listed in the order in which they are shown
+        else:
+            at = found + 1
+            record = left[found][1]
+            yield Line(line, record.id, record_version(record, kind))
 
 
 def record_version(record: MemoryRecord, kind: str) -> str:
@@ -158,18 +163,17 @@ def _new_lines(section: Section, live: Live) -> list[str]:
     kept = [section.heading]
     for line in section.lines:
         if not line.record_id:  # "N more not shown" is only true of the whole section
-            kept += [line.text] if whole or not line.text.startswith(_NOT_SHOWN) else []
+            kept += [line.text] if whole or not line.text.startswith(CUT) else []
         elif _is_new(line, live):
-            note = (
-                f" (replaces the earlier text of {line.record_id})" if line.record_id in live.records else ""
-            )
+            replaced = line.record_id in live.records
+            note = f" (replaces the earlier text of {neutralise_id(line.record_id)})" if replaced else ""
             kept.append((_named(line) if section.heading == HARD_RULES else line.text) + note)
     return kept
 
 
 def _named(line: Line) -> str:
     """A hard rule with its id, which the turn's block leaves out: a later block may have to take it back."""
-    return line.text.replace("[conf ", f"[{neutralise_name(line.record_id)}, conf ", 1)
+    return line.text.replace("[conf ", f"[{neutralise_id(line.record_id)}, conf ", 1)
 
 
 def _new_text(section: Section, live: Live, digests: dict[str, str]) -> list[str]:
@@ -191,7 +195,7 @@ def _withdrawn(sections: list[Section], live: Live, status_of: StatusLookup | No
         return {}
     statuses = status_of(unsure)
     return {
-        key: f"- {key}: {status} since it was recalled above; do not rely on it"
+        key: f"- {neutralise_id(key)}: {neutralise(status)} since it was recalled above; do not rely on it"
         for key in unsure
         if (status := statuses.get(key, "deleted")) != "active"
         and not (status == "contested" and live.records[key].startswith("c"))  # it was shown as contested

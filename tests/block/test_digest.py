@@ -42,7 +42,11 @@ def test_structure_in_order():
 
 
 def test_without_structure_all_text_from_the_end():
-    assert daily_digest("one\n\ntwo  \r\nthree") == (0, (("", "one"), ("", "two"), ("", "three")), "tail")
+    assert daily_digest("one\n\ntwo  \r\nthree") == (
+        0,
+        (("> ", "one"), ("> ", "two"), ("> ", "three")),
+        "tail",
+    )
     digest = daily_digest("prose\n## Session ended\nmore prose\n")
     assert (digest.sessions, _texts(digest), digest.keep) == (1, ["prose", "more prose"], "tail")
 

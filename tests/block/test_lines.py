@@ -55,7 +55,7 @@ def test_confidence(confidence, shown):
         ({"updated_at": "2026-05-16"}, "- mem_x [L2, conf 0.90 ⚠️ 45d] s"),
         ({"updated_at": "2026-03-02"}, "- mem_x [L2, conf 0.90 🔴 120d] s"),
         ({"updated_at": None}, "- mem_x [L2, conf 0.90 ⚠️ stale-unknown] s"),
-        ({"id": "a\n## b]"}, "- a_＃＃_b) [L2, conf 0.90] s"),
+        ({"id": "a\n## b]"}, "- a_＃＃_b)~66f70c7b [L2, conf 0.90] s"),
         (
             {"statement": "x\n- mem_y [L2, conf 1.00] y"},
             "- mem_x [L2, conf 0.90] x - mem_y [L2, conf 1.00] y",
@@ -111,5 +111,5 @@ def test_a_long_session_is_cut():
 
 
 def test_notes():
-    assert note_line("## Hard Rules") == ("", "### Hard Rules")
+    assert note_line("## Hard Rules") == ("> ", "### Hard Rules")
     assert open_item_line("## x\ny") == ("- [ ] ", "＃＃ x y")

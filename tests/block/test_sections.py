@@ -72,8 +72,8 @@ WHOLE = """\
 
 ## Daily Log (2026-06-30)
 Sessions today: 1
-### Morning
-- moved the release
+> ### Morning
+> - moved the release
 
 ## Today's Sessions
 - [shop] fixed the cart
@@ -174,7 +174,7 @@ def test_prose_of_the_day_is_kept_from_its_end():
     section = build_block(BlockParts(today=TODAY, daily_log=log)).markdown.splitlines()[2:]
     assert section[:2] == ["## Daily Log (2026-06-30)", "Sessions today: 1"]
     assert re.fullmatch(r"… \d+ more not shown", section[2])
-    assert section[-1] == "word 999"
+    assert section[-1] == "> word 999"
 
 
 def test_shown_as_a_hard_rule_is_not_shown_again():

@@ -208,7 +208,8 @@ DIGEST_DIFFERS = {
 def test_daily_digest(case):
     digest = daily_digest(case["log"])
     count = [Line("", f"Sessions today: {digest.sessions}")] if digest.sessions else []
-    fitted = fit_lines([*count, *digest.lines], case["max_chars"], keep=digest.keep)
+    lines = [Line("", line.text) for line in digest.lines]  # the mark of the quotation is ours
+    fitted = fit_lines([*count, *lines], case["max_chars"], keep=digest.keep)
     output = fitted.text.removesuffix("\n")
     right, why = DIGEST_DIFFERS.get(case["name"], (case.get("output"), "as observed"))
     assert output == right, why

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 
 def stored_marks(messages):
-    """The dicts that stand where marks do; a part's own is left out where its message lists one of its id."""
+    """The dicts with an id that stand where marks do; a part's own is left out where its message lists its id."""
     found = []
     for message in messages:
         if not isinstance(message, dict) or not has_word(message, "role", "user"):
             continue
         listed = injected(message)
-        listed = [mark for mark in listed if isinstance(mark, dict)] if isinstance(listed, list) else []
+        listed = [mark for mark in listed if has_id(mark)] if isinstance(listed, list) else []
         content = message.get("content")
         parts = content if isinstance(content, list) else []
-        own = [mark for mark in map(injected, parts) if isinstance(mark, dict)]
-        ids = [mark.get("id") for mark in listed]
-        found += listed + [mark for mark in own if mark.get("id") not in ids]
+        own = [mark for mark in map(injected, parts) if has_id(mark)]
+        ids = [mark["id"] for mark in listed]
+        found += listed + [mark for mark in own if mark["id"] not in ids]
     return found
+
+
+def has_id(mark):
+    return isinstance(mark, dict) and isinstance(mark.get("id"), str)
 
 
 def plain_messages(messages, kinds, keyed):

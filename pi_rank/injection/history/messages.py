@@ -7,7 +7,7 @@ and unknown blocks included.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -18,6 +18,8 @@ from pi_rank.injection.history.marks import Mark, read_mark, text_digest
 
 RawMessage = dict[str, Any]
 Role = Literal["user", "assistant", "tool", "system", "other"]
+# How often over marks may claim a string: each its own stretch, and the same length at the end.
+MOST_CLAIMS = 4
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -145,14 +147,18 @@ def _listed_blocks(content: list[Any], dialect: Dialect, marks: list[Mark]) -> l
         return blocks
     claimed = {block.mark.id for block in blocks if block.mark is not None}
     unclaimed = [mark for mark in marks if mark.id not in claimed]
+    if not unclaimed:
+        return blocks
     # A mark whose block was rebuilt without metadata finds it by digest, the last such block first: an
     # injected block stands at the end, and the same words earlier in the message are the user's.
+    by_digest: dict[str, list[int]] = {}
+    for index, block in enumerate(blocks):
+        if block.kind == "text" and block.mark is None:
+            by_digest.setdefault(text_digest(block.text), []).append(index)
     for mark in unclaimed:
-        for index in range(len(blocks) - 1, -1, -1):
-            block = blocks[index]
-            if block.kind == "text" and block.mark is None and text_digest(block.text) == mark.digest:
-                blocks[index] = msgspec.structs.replace(block, mark=mark)
-                break
+        if places := by_digest.get(mark.digest):
+            index = places.pop()
+            blocks[index] = msgspec.structs.replace(blocks[index], mark=mark)
     return blocks
 
 
@@ -169,10 +175,7 @@ def _string_blocks(content: str, marks: list[Mark]) -> list[Block]:
     """A string content cut where its marks say, each cut checked against the mark's digest."""
     if not marks:
         return [Block("text", None, content)] if content else []
-    spans = sorted(
-        ((start, mark) for mark in marks for start in [_find(content, mark)] if start is not None),
-        key=lambda span: span[0],
-    )
+    spans = sorted(_spans(content, marks), key=lambda span: span[0])
     blocks: list[Block] = []
     at = 0
     for start, mark in spans:
@@ -187,9 +190,22 @@ def _string_blocks(content: str, marks: list[Mark]) -> list[Block]:
     return blocks
 
 
-def _find(content: str, mark: Mark) -> int | None:
-    """Where a mark's text stands: where it was written, or at the end if the words before it were edited."""
-    for start in (mark.start, len(content) - mark.chars):
-        if mark.chars and start >= 0 and text_digest(content[start : start + mark.chars]) == mark.digest:
-            return start
-    return None
+def _spans(content: str, marks: list[Mark]) -> Iterator[tuple[int, Mark]]:
+    """Where marks' texts stand: where they were written, or at the end if the words before were edited.
+
+    Texts that were written do not overlap: marks that claim more than the content holds are not all looked for.
+    """
+    digests: dict[tuple[int, int], str] = {}
+    room = MOST_CLAIMS * len(content)
+    for mark in marks:
+        for start in (mark.start, len(content) - mark.chars):
+            if not mark.chars or start < 0 or start + mark.chars > len(content):
+                continue
+            if (start, mark.chars) not in digests:
+                room -= mark.chars
+                if room < 0:
+                    return
+                digests[start, mark.chars] = text_digest(content[start : start + mark.chars])
+            if digests[start, mark.chars] == mark.digest:
+                yield start, mark
+                break

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pi_rank.block.neutral import neutralise, neutralise_id
 from pi_rank.context import SessionContext
 from pi_rank.memory.root import find_memory_root
 from pi_rank.qmd.config import MEMORY
@@ -28,7 +29,10 @@ def recall(warm: Warm, library: Library, arguments: dict[str, Any]) -> ToolAnswe
     engine = warm.engine(_memory_root(library, arguments, where))
     context = _turn(query, where) if where else None
     hits = engine.search(query, k=limit_of(arguments, 10), mode=mode, context=context)
-    lines = [f"{hit.id} [{hit.layer}, conf {hit.confidence:.2f}] {hit.record.statement}" for hit in hits]
+    lines = [
+        f"{neutralise_id(hit.id)} [{hit.layer}, conf {hit.confidence:.2f}] {neutralise(hit.record.statement)}"
+        for hit in hits
+    ]
     return ToolAnswer(
         "\n".join(lines) or "No record matches.", {"results": [hit_to_dict(hit) for hit in hits]}
     )
@@ -44,7 +48,7 @@ def explain(warm: Warm, folder: str | None, library: Library, arguments: dict[st
     engine = warm.engine(_memory_root(library, arguments, where))
     turn = engine.build_retrieval_context(_turn(prompt, where))
     left_out = [
-        f"left out by {trace.processor}: {record_id} ({reason})"
+        f"left out by {trace.processor}: {neutralise_id(record_id)} ({neutralise(reason)})"
         for trace in turn.traces
         for record_id, reason in trace.exclusion_reasons.items()
     ]

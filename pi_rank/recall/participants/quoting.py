@@ -9,31 +9,42 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from pi_rank.characters import BLANKS, CONTROLS, INVISIBLE, JOINERS, SELECTORS
+
 _REPLACEMENT = "\ufffd"
-# C0 but newline and tab, DEL, C1 (NEL ends a line), the Unicode line ends, lone surrogates.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-# Bidirectional controls, zero-width characters, fillers, and tags, which spell ASCII that nobody sees.
-_INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
-)
+# Line ends other than the newline, too: a fenced line ends where the fence says so.
+_CONTROL = re.compile(f"[{CONTROLS}\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_UNSEEN = re.compile(f"[{INVISIBLE}]+")
+_BLANK = re.compile(f"[{BLANKS}]")
 # Joiners and selectors shape emoji and some scripts; after ASCII, at a line's start, or in a run they only
 # hide.
-_SHAPER = "\u200c\u200d\ufe00-\ufe0f"
+_SHAPER = f"{JOINERS}{SELECTORS}"
 _MISPLACED = re.compile(
-    f"(?:(?<=[\x00-\xa0])|^)[{_SHAPER}]+|(?<=[{_SHAPER}][{_SHAPER}])[{_SHAPER}]+", re.MULTILINE
+    f"(?:(?<=[\x00-\xa0\\s])|^)[{_SHAPER}]+|(?<=[{_SHAPER}][{_SHAPER}])[{_SHAPER}]+", re.MULTILINE
 )
 _OPEN, _CLOSE = "<＜﹤‹〈⟨❮《«", ">＞﹥›〉⟩❯》»"
 _ANGLES = re.compile(f"[{_OPEN}](?:[^\\S\n]*[{_OPEN}]){{2,}}|[{_CLOSE}](?:[^\\S\n]*[{_CLOSE}]){{2,}}")
 _DISARMED = str.maketrans(dict.fromkeys(_OPEN, "‹") | dict.fromkeys(_CLOSE, "›"))
 _RULE = re.compile("={8,}")
-# What opens a line of a fence. Matched on the line as it looks: full-width letters are letters.
+# What opens a line of a fence, whatever stands in front of it. Matched on the line as it looks (`_looks`).
 _FENCE_LINE = re.compile(
-    r"\s*(?:\[\s*hit\b|(?:source|kind|provenance)\s*=|(?:status|note|service|snippet)\s*:"
-    r"|(?:…|\.{3})?\s*(?:memory\s+context\s+truncated|\d+\s+additional)|(?:end\s+)?memory\s+recall\b|(?:end\s+)?peer\s+contribution\b)",
+    r"[\W_]*(?:hit\b\W*\d|(?:source|kind|provenance|status|note|service|snippet|participant)[\W_]*[:=]"
+    r"|[‹›](?:\s*[‹›]){2}|memory\s+context\s+truncated|\d+\s+additional\s+hit|(?:end\s+)?(?:memory\s+recall|peer\s+contribution)\b)"
+)
+# A head in letters that only look like ours may be any of these words: in doubt it is marked.
+_FOREIGN_HEAD = re.compile(r"[^:=]{0,23}[^\x00-\x7f][^:=]{0,23}[:=]|[^\w]{0,3}\[[^\]]{0,12}[^\x00-\x7f]")
+_LIKE_COLON = "\u02d0\u02f8\u0589\u05c3\u2236\ua789\ufe13\u205a"
+_LIKE_EQUALS = "\u2550\u2e40\u30a0\ua78a"
+_LIKE_BRACKET = "\u3010\u3014\u3016\u3018\u301a\u27e6\u2045\u2768\u276a\u276c\u2770\u2772\u2774"
+_FOLDED = str.maketrans(
+    dict.fromkeys(_LIKE_COLON, ":") | dict.fromkeys(_LIKE_EQUALS, "=") | dict.fromkeys(_LIKE_BRACKET, "[")
+)
+# A semicolon, or what looks like one, before one of the fence's keys, or a key in letters that look like them.
+_FIELD = re.compile(
+    "[;\u037e\u061b\ufe14\ufe54\uff1b]"
+    r"(?=\s*(?:source|kind|provenance)\s*[^\w\s]|\s*[^\s=]{0,11}[^\x00-\x7f])",
     re.IGNORECASE,
 )
-_FIELD = re.compile(r";(?=\s*(?:source|kind|provenance)\s*=)", re.IGNORECASE)
 QUOTED = "› "
 
 
@@ -41,15 +52,11 @@ def quote_text(text: str, limit: int) -> str:
     """Text of several lines, at most `limit` characters, cut with `…`.
 
     Control characters become U+FFFD, characters that nobody sees nothing, fence look-alikes `‹‹‹`. A line
-    that
-    looks like one of the fence's own is marked with `› `.
+    that may look like one of the fence's own is marked with `› `.
     """
     # Work is bounded by what can be shown; nothing below makes text much longer.
     safe = _visible(text[: 8 * limit])
-    if "\n" in safe or _FENCE_LINE.match(_looks(safe)):
-        safe = "\n".join(
-            QUOTED + line if _FENCE_LINE.match(_looks(line)) else line for line in safe.split("\n")
-        )
+    safe = "\n".join(QUOTED + line if _poses(line) else line for line in safe.split("\n"))
     return _clipped(safe, limit, cut=len(text) > 8 * limit)
 
 
@@ -64,17 +71,31 @@ def quote_field(text: str, limit: int) -> str:
 def _visible(text: str) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n")
+    if not text.isascii():
+        text = _BLANK.sub(" ", _UNSEEN.sub("", text))
     if not text.isprintable():
-        text = _INVISIBLE.sub("", _CONTROL.sub(_REPLACEMENT, text))
+        text = _CONTROL.sub(_REPLACEMENT, text)
     if not text.isascii():
         text = _MISPLACED.sub("", text)
     text = _RULE.sub(lambda rule: "═" * len(rule[0]), text)
     return _ANGLES.sub(lambda angles: angles[0].translate(_DISARMED), text)
 
 
+def _poses(line: str) -> bool:
+    """Whether a reader might take the line for one of the fence's own."""
+    seen = _looks(line)
+    return _FENCE_LINE.match(seen) is not None or (
+        not seen.isascii() and _FOREIGN_HEAD.match(seen) is not None
+    )
+
+
 def _looks(line: str) -> str:
-    head = line[:80]
-    return head if head.isascii() else unicodedata.normalize("NFKC", head)
+    """The head of a line as it looks: no accents, no width, no case, one kind of colon and of bracket."""
+    head = line.lstrip()[:80]
+    if head.isascii():
+        return head.lower()
+    plain = unicodedata.normalize("NFKD", head)
+    return "".join(char for char in plain if not unicodedata.combining(char)).casefold().translate(_FOLDED)
 
 
 def _clipped(text: str, limit: int, *, cut: bool) -> str:
