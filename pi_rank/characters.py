@@ -1,8 +1,8 @@
 """Characters that a reader does not see or takes for a blank: one list for all that quotes others' text.
 
 The strings are parts of a regular expression's character class. Unicode calls most of these
-Default_Ignorable_Code_Point (DerivedCoreProperties.txt); Python's `str.isprintable` and `str.isspace` know only
-some of them.
+Default_Ignorable_Code_Point (DerivedCoreProperties.txt); Python's `str.isprintable` and `str.isspace` know
+only some of them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ _NONCHARACTERS = "\ufdd0-\ufdef" + "".join(
 )
 # C0 and C1 without tab and line breaks, lone surrogates, and what is never a character.
 CONTROLS = f"\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\ud800-\udfff{_NONCHARACTERS}"
-# Bidirectional controls, zero-width characters, fillers, marks of notations that alone show nothing, and the tag
-# block, which spells ASCII invisibly.
+# Bidirectional controls, zero-width characters, fillers, marks of notations that alone show nothing, and the
+# tag block, which spells ASCII invisibly.
 INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufeff\uffa0\ufff0-\ufffb\U00013430-\U00013440\U00013447-\U00013455\U00016fe4\U0001bca0-\U0001bca3"

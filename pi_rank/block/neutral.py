@@ -1,8 +1,8 @@
 """Text that others wrote, made safe to stand inside one line of the block.
 
 Nothing that a record, a log or a session says may end its line, start a heading, a code fence or a comment,
-turn the reading direction, or carry text that a reader cannot see. What a line begins with is never theirs: it
-is the label of a record, an item or a session, or the mark of a quotation (`pi_rank.block.lines`).
+turn the reading direction, or carry text that a reader cannot see. What a line begins with is never theirs:
+it is the label of a record, an item or a session, or the mark of a quotation (`pi_rank.block.lines`).
 """
 
 from __future__ import annotations

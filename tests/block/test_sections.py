@@ -194,7 +194,7 @@ def test_the_log_keeps_its_newest_lines():
         f"… {block.omitted['daily_log']} more not shown",
     ]
     shown = section[3:]
-    assert shown == [f"- entry {number:04}" for number in range(1_000 - len(shown), 1_000)]
+    assert shown == [f"> - entry {number:04}" for number in range(1_000 - len(shown), 1_000)]
     assert 2_900 < block.bytes - len(TITLE) - 1 <= 3_000
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def stored_marks(messages):
-    """The dicts with an id that stand where marks do; a part's own is left out where its message lists its id."""
+    """The dicts with an id where marks stand; a part's own is left out where its message lists its id."""
     found = []
     for message in messages:
         if not isinstance(message, dict) or not has_word(message, "role", "user"):

@@ -1,4 +1,4 @@
-"""What a hasty reader takes a line for, by what it looks like: letters by their shape, nothing that is not seen."""
+"""What a hasty reader takes a line for, by its looks: letters by their shape, nothing that is not seen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ UNSEEN = re.compile(
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
 )
 BLANKS = str.maketrans(dict.fromkeys("\u2800\U0001d159\xa0", " "))
-LABELS = ("> ", "› ", "- [ ] ")  # a quotation, or an item of the scratchpad, and known as one
+# A quotation, an item of the scratchpad, a session: known as what they are.
+LABELS = re.compile(r"[>›] |- \[[^\s\[\]]*\] |- \[ \] ")
 KINDS = {
     "heading": r"#{1,6}(\s|$)|(=+|-{2,})$",
     "code": r"```|~~~|<!-",
@@ -23,14 +24,15 @@ KINDS = {
     "rule": r"\W*(avoid|prefer|convention|rule)\W*[:\[]",
     "contested": r"\W*contested\W*[:\[]",
     "record": r"[-*+•]\s*\S+\s*\[\s*l[123]\b",
-    "count": r"\W*(sessions\s+today|injection\s+mode|active\s+memory\s+records)\W*[:=]|(…|\.\.\.)\s*\d+\s+more\b",
+    "count": r"\W*(sessions\s+today|injection\s+mode|active\s+memory\s+records)\W*[:=]"
+    r"|(…|\.\.\.)\s*\d+\s+more\b",
     "status": r"\W*(status|service|note)\W*[:=]|(…|\.\.\.)\s*(\d+\s+additional|memory\s+context)",
     "hit": r"\[\s*hit\b|(source|kind|provenance)\s*=|snippet\s*:",
 }
 
 
 def looks(line):
-    """The line as it is seen: shapes of letters, no accents, no width, nothing invisible, blanks as blanks."""
+    """The line as it is seen: shapes of letters, no accents, nothing invisible, blanks as blanks."""
     seen = unicodedata.normalize("NFKD", UNSEEN.sub("", line).translate(BLANKS))
     letters = "".join(char for char in seen if unicodedata.category(char) not in ("Mn", "Me"))
     return letters.casefold().translate(SHAPES).strip()
@@ -39,6 +41,6 @@ def looks(line):
 def taken_for(line):
     """The kind of the block's, or the fence's, own lines that this one begins like; "" for none."""
     seen = looks(line)
-    if line.startswith(LABELS):
+    if LABELS.match(line):
         return ""
     return next((kind for kind, pattern in KINDS.items() if re.match(pattern, seen)), "")

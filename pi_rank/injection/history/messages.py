@@ -193,7 +193,8 @@ def _string_blocks(content: str, marks: list[Mark]) -> list[Block]:
 def _spans(content: str, marks: list[Mark]) -> Iterator[tuple[int, Mark]]:
     """Where marks' texts stand: where they were written, or at the end if the words before were edited.
 
-    Texts that were written do not overlap: marks that claim more than the content holds are not all looked for.
+    Texts that were written do not overlap: marks that claim more than the content holds are not all looked
+    for.
     """
     digests: dict[tuple[int, int], str] = {}
     room = MOST_CLAIMS * len(content)

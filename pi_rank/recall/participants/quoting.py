@@ -39,7 +39,7 @@ _LIKE_BRACKET = "\u3010\u3014\u3016\u3018\u301a\u27e6\u2045\u2768\u276a\u276c\u2
 _FOLDED = str.maketrans(
     dict.fromkeys(_LIKE_COLON, ":") | dict.fromkeys(_LIKE_EQUALS, "=") | dict.fromkeys(_LIKE_BRACKET, "[")
 )
-# A semicolon, or what looks like one, before one of the fence's keys, or a key in letters that look like them.
+# A semicolon, or what looks like one, before one of the fence's keys, or a key in letters that look alike.
 _FIELD = re.compile(
     "[;\u037e\u061b\ufe14\ufe54\uff1b]"
     r"(?=\s*(?:source|kind|provenance)\s*[^\w\s]|\s*[^\s=]{0,11}[^\x00-\x7f])",

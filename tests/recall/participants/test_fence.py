@@ -211,7 +211,8 @@ def test_nothing_leaves_the_fence(text, size):
 
 
 OWN = re.compile(
-    r"SERVICE: .*|STATUS: .*|\[hit \d+\] mode=boundary score=0\.123457|snippet:|NOTE: .*|… memory context truncated …"
+    r"SERVICE: .*|STATUS: .*|\[hit \d+\] mode=boundary score=0\.123457|snippet:|NOTE: .*"
+    r"|… memory context truncated …"
 )
 
 
