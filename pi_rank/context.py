@@ -18,10 +18,11 @@ class SessionContext(msgspec.Struct, frozen=True, kw_only=True):
 
     An engine fills in `profile_id`, `project_root` and `repository_id` from `working_directory` where they
     are None (`pi_rank.places`). Without either no profile is known: only records without one are eligible.
-    A profile
-    `project:NAME` is that project's. Paths are strings as the caller has them, of either operating system;
-    nothing here touches the disk.
-    Lone surrogates in any text become U+FFFD, so that everything here can be encoded.
+    A profile `project:NAME` is that project's. `pi_project_id` is PI's own id of that project, where it has
+    another one: records that carry it apply too, and the traces name them.
+
+    Paths are strings as the caller has them, of either operating system; nothing here touches the disk. Lone
+    surrogates in any text become U+FFFD, so that everything here can be encoded.
 
     :raises ContextError: a field has the wrong type.
     """
@@ -37,6 +38,7 @@ class SessionContext(msgspec.Struct, frozen=True, kw_only=True):
     recent_files_touched: tuple[str, ...] = ()
     detected_domain_tags: tuple[str, ...] = ()
     task_intent: str | None = None
+    pi_project_id: str | None = None
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from pi_rank.context import PROJECT_PROFILE, SessionContext, last_segment
+from pi_rank.memory.pi_identity import pi_slug
 from pi_rank.memory.project import resolve_project, slug
 
 # Turns of one session follow each other in one folder, and looking costs as much as a turn; a project that is
@@ -19,11 +20,15 @@ FOLDERS_KEPT = 256
 
 
 class Place(NamedTuple):
-    """What a folder says: the profile of its project, the project's top folder, and its name."""
+    """What a folder says: the profile of its project, the project's top folder, and its name.
+
+    `pi_project_id` is PI's own id of the project where that is another one than the profile's.
+    """
 
     profile_id: str
     project_root: str
     repository_id: str
+    pi_project_id: str | None
 
 
 class Places:
@@ -33,21 +38,20 @@ class Places:
         self._known: dict[str, tuple[float, Place]] = {}
 
     def placed(self, context: SessionContext) -> SessionContext:
-        """The turn with the profile, project root and repository id of its working directory.
+        """The turn with the profile, project root and repository id of its working directory, and PI's id.
 
         What the turn says itself is never overridden, an empty text included. Without a working directory
-        nothing is filled in.
+        nothing is filled in; PI's id of the folder's project is not, where the turn names another profile.
 
         :raises ContextError, ConfigError: as `pi_rank.memory.project.resolve_project`.
         """
         folder = context.working_directory
         if not folder or None not in (context.profile_id, context.project_root, context.repository_id):
             return context
-        missing = {
-            name: value
-            for name, value in self._place(folder)._asdict().items()
-            if getattr(context, name) is None
-        }
+        place = self._place(folder)
+        if context.profile_id not in (None, place.profile_id):
+            place = place._replace(pi_project_id=None)
+        missing = {name: value for name, value in place._asdict().items() if getattr(context, name) is None}
         return msgspec.structs.replace(context, **missing)
 
     def _place(self, folder: str) -> Place:
@@ -68,9 +72,13 @@ def find_place(folder: str) -> Place:
     """
     if _is_foreign(folder):
         name = last_segment(folder)
-        return Place(f"{PROJECT_PROFILE}{slug(name)}", folder, name)
+        return _place(slug(name), folder, name, pi_slug(name))
     project = resolve_project(folder)
-    return Place(f"{PROJECT_PROFILE}{project.id}", str(project.root), project.name)
+    return _place(project.id, str(project.root), project.name, project.pi_id)
+
+
+def _place(project_id: str, root: str, name: str, pi_id: str) -> Place:
+    return Place(f"{PROJECT_PROFILE}{project_id}", root, name, None if pi_id == project_id else pi_id)
 
 
 def _is_foreign(folder: str) -> bool:

@@ -54,30 +54,41 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class ProcessorTrace:
-    """What one processor took in, let through, and left out.
+    """What one processor took in, let through, and left out, and what it let through for PI's ids alone.
 
     The ids and reasons are worked out when somebody first reads them: leaving out 99,000 of 100,000 records
     costs nothing until then.
     """
 
-    __slots__ = ("_reasons", "_resolve", "input_count", "output_count", "processor")
+    __slots__ = ("_admitted", "_excluded", "input_count", "output_count", "processor")
 
     def __init__(
-        self, processor: str, input_count: int, output_count: int, resolve: Callable[[], Mapping[str, str]]
+        self,
+        processor: str,
+        input_count: int,
+        output_count: int,
+        excluded: Callable[[], Mapping[str, str]],
+        admitted: Callable[[], Mapping[str, str]] | None = None,
     ) -> None:
         self.processor = processor
         self.input_count = input_count
         self.output_count = output_count
-        self._resolve: Callable[[], Mapping[str, str]] | None = resolve
-        self._reasons: Mapping[str, str] = {}
+        self._excluded: Callable[[], Mapping[str, str]] | Mapping[str, str] = excluded
+        self._admitted: Callable[[], Mapping[str, str]] | Mapping[str, str] = admitted or {}
 
     @property
     def exclusion_reasons(self) -> Mapping[str, str]:
         """Record id → why it was left out, in id order."""
-        if self._resolve is not None:
-            self._reasons = self._resolve()
-            self._resolve = None
-        return self._reasons
+        if callable(self._excluded):
+            self._excluded = self._excluded()
+        return self._excluded
+
+    @property
+    def admission_reasons(self) -> Mapping[str, str]:
+        """Record id → `pi_profile:…` or `pi_project:…`, in id order: let through for PI's own id alone."""
+        if callable(self._admitted):
+            self._admitted = self._admitted()
+        return self._admitted
 
     @property
     def excluded_ids(self) -> list[str]:
@@ -85,7 +96,10 @@ class ProcessorTrace:
         return list(self.exclusion_reasons)
 
     def to_dict(self, *, excluded: bool = True) -> dict[str, Any]:
-        """The trace as PI writes it; with `excluded` False only its counts, which cost nothing."""
+        """The trace as PI writes it; with `excluded` False only its counts, which cost nothing.
+
+        Where there are any, `admission_reasons` come on top of what PI writes.
+        """
         counts: dict[str, Any] = {
             "processor": self.processor,
             "input_count": self.input_count,
@@ -93,11 +107,14 @@ class ProcessorTrace:
         }
         if not excluded:
             return counts
-        return {
+        written = {
             **counts,
             "excluded_ids": self.excluded_ids,
             "exclusion_reasons": dict(self.exclusion_reasons),
         }
+        if self.admission_reasons:
+            written["admission_reasons"] = dict(self.admission_reasons)
+        return written
 
     def __repr__(self) -> str:
         return f"ProcessorTrace({self.processor!r}, {self.input_count} -> {self.output_count})"

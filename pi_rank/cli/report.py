@@ -59,7 +59,7 @@ def print_left_out(result: RetrievalContext) -> None:
 
 
 def _trace_rows(trace: ProcessorTrace) -> Iterator[list[str]]:
-    by_reason = _by_reason(trace)
+    by_reason = _by_reason(trace.exclusion_reasons)
     first = [trace.processor, str(trace.input_count), str(trace.output_count)]
     for reason, ids in list(by_reason.items())[:MAX_REASONS]:
         yield [*first, str(len(ids)), one_line(reason, 50), _some(ids)]
@@ -68,11 +68,13 @@ def _trace_rows(trace: ProcessorTrace) -> Iterator[list[str]]:
         yield [*first, "0", "", ""]
     elif len(by_reason) > MAX_REASONS:
         yield [*first, "", f"{len(by_reason) - MAX_REASONS} more reasons: --json lists them", ""]
+    for reason, ids in _by_reason(trace.admission_reasons).items():
+        yield ["", "", "", "", f"let in, {len(ids)}: {one_line(reason, 50)}", _some(ids)]
 
 
-def _by_reason(trace: ProcessorTrace) -> dict[str, list[str]]:
+def _by_reason(reasons: Mapping[str, str]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
-    for record_id, reason in trace.exclusion_reasons.items():
+    for record_id, reason in reasons.items():
         groups.setdefault(reason, []).append(record_id)
     return dict(sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import sys
@@ -15,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from pi_rank.errors import ConfigError, ContextError
+from pi_rank.memory.pi_identity import pi_project_id, short_hash
 
 ProjectSource = Literal["settings", "git-remote", "git-root", "package", "folder"]
 # PI keeps its settings under its own name; the bare key is read too.
@@ -24,12 +24,16 @@ _URL = re.compile(r"^url\s*=\s*(.*)$", re.IGNORECASE)
 
 
 class Project(msgspec.Struct, frozen=True):
-    """A project: its stable id, where that came from, its top folder, and the name that people use for it."""
+    """A project: its stable id, where that came from, its top folder, and the name that people use for it.
+
+    `pi_id` is the id that PI gives it: another one in a git worktree, and for a name in another script.
+    """
 
     id: str
     source: ProjectSource
     root: Path
     name: str
+    pi_id: str
 
 
 @lru_cache(maxsize=4_096)
@@ -49,7 +53,8 @@ def resolve_project(directory: str | Path) -> Project:
 
     The id is, first that applies: the slug of `projectIdentity` in `.pi/settings.json`; `git-` and the
     first 16 hex digits of SHA-256 of the origin URL; `gitroot-` and as many of the git root's path; the
-    slug of the package name (package.json or pyproject.toml); the slug of the folder's name.
+    slug of the package name (package.json or pyproject.toml); the slug of the folder's name. A git worktree
+    is its repository's.
 
     :raises ContextError: the path cannot be a path.
     :raises ConfigError: the settings file is not JSON, so that the project cannot be known.
@@ -58,9 +63,9 @@ def resolve_project(directory: str | Path) -> Project:
     git_root = next((parent for parent in _upward(folder) if _exists(parent / ".git")), None)
     package = _find_package(folder, git_root)
     root = git_root or (package[0] if package else folder)
-    name = package[1] if package else root.name
+    name = package[1] if package else _repository(git_root or root).name.removesuffix(".git")
     project_id, source = _identify(folder, git_root, package[1] if package else None)
-    return Project(project_id, source, root, name)
+    return Project(project_id, source, root, name, _pi_id(folder, git_root))
 
 
 def read_settings(folder: Path) -> tuple[Path, dict[str, Any]] | None:
@@ -85,10 +90,27 @@ def _identify(folder: Path, git_root: Path | None, package: str | None) -> tuple
         return explicit, "settings"
     if git_root is not None:
         url = _origin_url(git_root)
-        return (f"git-{_hash(url)}", "git-remote") if url else (f"gitroot-{_hash(str(git_root))}", "git-root")
+        if url:
+            return f"git-{short_hash(url)}", "git-remote"
+        return f"gitroot-{short_hash(str(_repository(git_root)))}", "git-root"
     if package and slug(package):
         return slug(package), "package"
-    return slug(folder.name) or f"folder-{_hash(str(folder))}", "folder"
+    return slug(folder.name) or f"folder-{short_hash(str(folder))}", "folder"
+
+
+def _pi_id(folder: Path, git_root: Path | None) -> str:
+    found = read_settings(folder)
+    section = found[1].get(SETTINGS_SECTION) if found and found[0] == folder else None
+    identity = section.get("projectIdentity") if isinstance(section, dict) else None
+    settings_id = identity.get("project_id") if isinstance(identity, dict) else None
+    package = next((parent for parent in _upward(folder) if _exists(parent / "package.json")), None)
+    return pi_project_id(
+        folder,
+        settings_id=settings_id if isinstance(settings_id, str) else "",
+        git_root=git_root,
+        origin_url=_origin_url(git_root) if git_root and (git_root / ".git").is_dir() else "",
+        package=(_package_json_name(package / "package.json") or package.name) if package else None,
+    )
 
 
 def _explicit_identity(folder: Path) -> str:
@@ -139,8 +161,9 @@ def _pyproject_name(path: Path) -> str:
 def _origin_url(git_root: Path) -> str:
     """The URL of remote `origin` as .git/config writes it; empty where there is none."""
     try:
-        lines = (_git_directory(git_root / ".git") / "config").read_text("utf-8", "replace").splitlines()
-    except OSError:
+        directory, common = _git_directories(git_root / ".git")
+        lines = ((common or directory) / "config").read_text("utf-8", "replace").splitlines()
+    except (OSError, ValueError):  # a path that cannot be one leads nowhere
         return ""
     in_origin = False
     for line in map(str.strip, lines):
@@ -151,14 +174,31 @@ def _origin_url(git_root: Path) -> str:
     return ""
 
 
-def _git_directory(dot_git: Path) -> Path:
-    """The folder of the repository's config: `.git` itself, or what a worktree's `.git` file leads to."""
+def _repository(git_root: Path) -> Path:
+    """The top folder of the repository that a git root belongs to: in a worktree another one."""
+    try:
+        _, common = _git_directories(git_root / ".git")
+    except (OSError, ValueError):
+        return git_root
+    if common is None:
+        return git_root
+    common = common.resolve()
+    return common.parent if common.name == ".git" else common
+
+
+def _git_directories(dot_git: Path) -> tuple[Path, Path | None]:
+    """The git folder that `.git` is or leads to, and that of the repository where it is a worktree's.
+
+    :raises OSError, ValueError: a file on the way cannot be read.
+    """
     if not dot_git.is_file():
-        return dot_git
+        return dot_git, None
     target = dot_git.read_text("utf-8", "replace").partition("gitdir:")[2].strip()
-    git_directory = dot_git.parent / target
-    common = git_directory / "commondir"
-    return git_directory / common.read_text("utf-8", "replace").strip() if common.is_file() else git_directory
+    directory = dot_git.parent / target
+    common = directory / "commondir"
+    if not common.is_file():
+        return directory, None
+    return directory, directory / common.read_text("utf-8", "replace").strip()
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -196,7 +236,3 @@ def _exists(path: Path) -> bool:
 
 def _is_mark(char: str) -> bool:
     return unicodedata.category(char)[0] == "M"
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
+from pi_rank.context import PROJECT_PROFILE
 from pi_rank.memory.project import slug
 from pi_rank.memory.records import Scope
 from pi_rank.memory.rules import is_hard_rule
@@ -146,7 +147,8 @@ class PlaceMasks(NamedTuple):
     """Status, profile and project as cumulative bool masks over rows, the same for every turn in one place.
 
     `counts`: records alive, then left after status, profile and project. `contested`: the contested records
-    that belong to the place.
+    that belong to the place. `by_pi_profile`, `by_pi_project`: int32, rows left after profile, or project,
+    for no other reason than that they carry PI's own id of the project.
     """
 
     active: npt.NDArray[np.bool_]
@@ -154,6 +156,8 @@ class PlaceMasks(NamedTuple):
     in_project: npt.NDArray[np.bool_]
     contested: npt.NDArray[np.bool_]
     counts: tuple[int, int, int, int]
+    by_pi_profile: npt.NDArray[np.int32]
+    by_pi_project: npt.NDArray[np.int32]
 
 
 def place_masks(
@@ -162,17 +166,38 @@ def place_masks(
     books: Codebooks,
     profile_id: str | None,
     projects: frozenset[str],
+    pi_project_id: str | None = None,
 ) -> PlaceMasks:
-    """Which rows may speak for a profile (None: none is known) in projects of these keys."""
-    profile = NO_PROFILE if profile_id is None else books.profiles.get(profile_id)
-    of_profile = columns.profile == NO_PROFILE
-    if profile is not None:
-        of_profile |= columns.profile == profile
-    known = [code for key in projects if (code := books.projects.get(key)) is not None]
-    of_project = np.isin(columns.project, [ANY_PROJECT, *known])
+    """Which rows may speak for a profile (None: none is known) in projects of these keys.
+
+    :param pi_project_id: PI's own id of the project, where it is another one.
+    """
+    own_profile = _holds(columns.profile, NO_PROFILE, books.profiles, filter(None, [profile_id]))
+    own_project = _holds(columns.project, ANY_PROJECT, books.projects, projects)
+    of_profile, of_project = own_profile, own_project
+    if pi_project_id:
+        pi_profile = f"{PROJECT_PROFILE}{pi_project_id}"
+        of_profile = own_profile | _holds(columns.profile, NO_PROFILE, books.profiles, [pi_profile])
+        of_project = own_project | _holds(columns.project, ANY_PROJECT, books.projects, [slug(pi_project_id)])
     active = live & (columns.status == ACTIVE)
     in_profile = active & of_profile
     in_project = in_profile & of_project
     contested = live & (columns.status == CONTESTED) & of_profile & of_project
     counts = tuple(int(np.count_nonzero(mask)) for mask in (live, active, in_profile, in_project))
-    return PlaceMasks(active, in_profile, in_project, contested, counts)  # type: ignore[arg-type]
+    return PlaceMasks(
+        active,
+        in_profile,
+        in_project,
+        contested,
+        counts,  # type: ignore[arg-type]
+        by_pi_profile=np.flatnonzero(in_profile & ~own_profile).astype(np.int32),
+        by_pi_project=np.flatnonzero(in_project & ~own_project).astype(np.int32),
+    )
+
+
+def _holds(
+    column: npt.NDArray[np.int32], always: int, book: Codebook, names: Iterable[str]
+) -> npt.NDArray[np.bool_]:
+    """Where a column holds `always`, or the code of one of the names."""
+    codes = (book.get(name) for name in names)
+    return np.isin(column, [always, *(code for code in codes if code is not None)])

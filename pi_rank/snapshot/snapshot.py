@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from pi_rank.snapshot.vectors import SnapshotVectors, VectorSource
     from pi_rank.store.store import MemoryStore, RowChanges
 
+    _PlaceKey = tuple[str | None, frozenset[str], str | None]
+
 # Past this share of dead rows a refresh costs more than it saves, in memory and in every scan.
 MAX_DEAD_SHARE = 0.25
 MIN_DEAD_ROWS = 1024
@@ -83,7 +85,7 @@ class Snapshot:
     text_node: npt.NDArray[np.int32]
     node_text: npt.NDArray[np.int32]
     books: Codebooks
-    _places: dict[tuple[str | None, frozenset[str]], PlaceMasks] = field(default_factory=dict, repr=False)
+    _places: dict[_PlaceKey, PlaceMasks] = field(default_factory=dict, repr=False)
     _records: dict[int, MemoryRecord] = field(default_factory=dict, repr=False)
 
     @property
@@ -127,14 +129,16 @@ class Snapshot:
         status_of = self._status_of
         return {record_id: status_of[record_id] for record_id in ids if record_id in status_of}
 
-    def place(self, profile_id: str | None, projects: frozenset[str]) -> PlaceMasks:
-        """The rows that belong to a profile and its projects; kept for the next turn there."""
-        key = (profile_id, projects)
+    def place(
+        self, profile_id: str | None, projects: frozenset[str], pi_project_id: str | None = None
+    ) -> PlaceMasks:
+        """The rows that belong to a profile and its projects (see `place_masks`); kept for the next turn."""
+        key = (profile_id, projects, pi_project_id)
         masks = self._places.get(key)
         if masks is None:
             if len(self._places) >= PLACES_KEPT:
                 self._places.clear()
-            masks = place_masks(self.columns, self.live, self.books, profile_id, projects)
+            masks = place_masks(self.columns, self.live, self.books, *key)
             self._places[key] = masks
         return masks
 

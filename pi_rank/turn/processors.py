@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pi_rank.context import project_keys
+from pi_rank.context import PROJECT_PROFILE, project_keys
 from pi_rank.results import ProcessorTrace
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Eligibility(NamedTuple):
 
 def run_processors(snapshot: Snapshot, context: SessionContext) -> Eligibility:
     """Status, profile, project and negative scope, in that order."""
-    place = snapshot.place(context.profile_id or None, project_keys(context))
+    place = snapshot.place(context.profile_id or None, project_keys(context), context.pi_project_id or None)
     rows, phrases = snapshot.phrases.match(turn_segments(context))
     eligible = place.in_project.view(np.uint8).copy()
     contested = place.contested.view(np.uint8).copy()
@@ -45,7 +45,9 @@ def run_processors(snapshot: Snapshot, context: SessionContext) -> Eligibility:
     eligible[rows] = 0
     contested[rows] = 0
     left = place.counts[3] - silenced
-    return Eligibility(eligible, contested, left, _traces(snapshot, place, rows, phrases, left))
+    return Eligibility(
+        eligible, contested, left, _traces(snapshot, place, context.pi_project_id, rows, phrases, left)
+    )
 
 
 def turn_segments(context: SessionContext) -> list[str]:
@@ -64,11 +66,16 @@ def turn_segments(context: SessionContext) -> list[str]:
 
 
 def _traces(
-    snapshot: Snapshot, place: PlaceMasks, rows: Rows, phrases: Rows, left: int
+    snapshot: Snapshot, place: PlaceMasks, pi_project_id: str | None, rows: Rows, phrases: Rows, left: int
 ) -> tuple[ProcessorTrace, ...]:
     def excluded(mask: npt.NDArray[np.bool_], reason: Callable[[MemoryRecord, int], str]) -> dict[str, str]:
         records = ((row, snapshot.record(row)) for row in np.flatnonzero(mask).tolist())
         return _in_id_order((record.id, reason(record, row)) for row, record in records)
+
+    def admitted(rows: Rows, reason: str) -> Callable[[], dict[str, str]] | None:
+        if not len(rows):
+            return None
+        return lambda: _in_id_order((snapshot.ids[row], reason) for row in rows.tolist())
 
     def phrase_matches() -> dict[str, str]:
         matched = zip(rows.tolist(), phrases.tolist(), strict=True)
@@ -98,6 +105,7 @@ def _traces(
             lambda: excluded(
                 place.active & ~place.in_profile, lambda record, _: f"profile_mismatch:{record.profile_id}"
             ),
+            admitted(place.by_pi_profile, f"pi_profile:{PROJECT_PROFILE}{pi_project_id}"),
         ),
         ProcessorTrace(
             "BasicScopeProcessor",
@@ -107,6 +115,7 @@ def _traces(
                 place.in_profile & ~place.in_project,
                 lambda record, _: f"project_scope_mismatch:{record.scope.project or ''}",
             ),
+            admitted(place.by_pi_project, f"pi_project:{pi_project_id}"),
         ),
         ProcessorTrace("NegativeScopeProcessor", in_project, left, phrase_matches),
     )

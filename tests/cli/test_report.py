@@ -43,7 +43,7 @@ def test_selected_records_with_their_rankings(capsys):
     assert capsys.readouterr().out == (
         "selected  layer  conf  score    from                      statement\n"
         "mem_1     L2     0.90  0.01616  lexical #3 + semantic #1  one two\n"
-        "mem_22    L2     0.90  0.00500  -                         Deploy on Tuesday.\n"
+        "mem_22    L2     0.90  0.00500  every turn                Deploy on Tuesday.\n"
     )
 
 
@@ -73,3 +73,11 @@ def test_many_reasons_are_cut_and_said(capsys):
     assert len(lines) == 1 + report.MAX_REASONS + 1
     assert "phrase 11" in lines[-2]
     assert lines[-1].endswith("8 more reasons: --json lists them")
+
+
+def test_what_is_let_in_for_pis_id_is_named(capsys):
+    trace = ProcessorTrace(
+        "ProfileScopeProcessor", 3, 2, dict, lambda: {"mem_1": "pi_profile:project:default"}
+    )
+    report.print_left_out(RetrievalContext(markdown="x", traces=(trace,)))
+    assert "let in, 1: pi_profile:project:default  mem_1" in capsys.readouterr().out

@@ -46,7 +46,23 @@ def test_without_a_working_directory_nothing_is_filled_in(nowhere):
 def test_a_folder_of_another_system_says_its_name_and_is_not_looked_up(path, tmp_path, monkeypatch):
     (tmp_path / "package.json").write_text('{"name": "the-one-of-this-process"}')
     monkeypatch.chdir(tmp_path)
-    assert find_place(path) == Place("project:orchard-api", path, "Orchard API")
+    assert find_place(path) == Place("project:orchard-api", path, "Orchard API", None)
+
+
+def test_pis_own_id_comes_along_where_it_is_another_one(tmp_path):
+    folder = str(tmp_path / "заметки")
+    assert find_place(folder) == Place("project:заметки", folder, "заметки", "default")
+    assert find_place("C:\\work\\项目").pi_project_id == "default"
+    assert find_place(str(tmp_path / "plain")).pi_project_id is None
+
+
+@pytest.mark.parametrize(
+    ("profile_id", "pi_project_id"),
+    [(None, "default"), ("project:заметки", "default"), ("project:other", None), ("", None)],
+)
+def test_pis_own_id_belongs_to_the_folders_profile(tmp_path, profile_id, pi_project_id):
+    turn = Places().placed(asked(working_directory=str(tmp_path / "заметки"), profile_id=profile_id))
+    assert turn.pi_project_id == pi_project_id
 
 
 def test_a_project_that_is_given_a_name_is_known_under_it_soon(folder, monkeypatch):

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 
 import pytest
 
 from pi_rank.errors import ConfigError, ContextError
-from pi_rank.memory.project import resolve_project, slug
+from pi_rank.memory.project import Project, resolve_project, slug
 
 URL = "git@example.com:acme/app.git"
 GIT_ID = "git-" + hashlib.sha256(URL.encode()).hexdigest()[:16]
@@ -89,14 +90,103 @@ def test_the_origin_is_found_however_the_config_is_written(tmp_path, config):
     assert resolve_project(tmp_path).id == GIT_ID
 
 
-def test_a_worktree_has_the_origin_of_its_repository(tmp_path):
-    repository(tmp_path / "main")
-    private = tmp_path / "main" / ".git" / "worktrees" / "wt"
+def worktree(folder, git_directory):
+    private = git_directory / "worktrees" / folder.name
     private.mkdir(parents=True)
     (private / "commondir").write_text("../..\n")
-    (tmp_path / "wt").mkdir()
-    (tmp_path / "wt" / ".git").write_text(f"gitdir: {private}\n")
-    assert resolve_project(tmp_path / "wt").id == GIT_ID
+    folder.mkdir()
+    (folder / ".git").write_text(f"gitdir: {private}\n")
+    return folder
+
+
+def root_id(folder):
+    return "gitroot-" + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+
+
+def test_a_worktree_is_its_repositorys(tmp_path):
+    repository(tmp_path / "app")
+    folder = worktree(tmp_path / "app-fix", tmp_path / "app" / ".git")
+    project = resolve_project(folder / "src")
+    assert project == Project(GIT_ID, "git-remote", folder.resolve(), "app", pi_id=root_id(folder))
+    main = resolve_project(tmp_path / "app")
+    assert (main.id, main.name, main.pi_id) == (project.id, project.name, project.id)
+
+
+def test_a_worktree_of_a_repository_without_a_remote(tmp_path):
+    repository(tmp_path / "app", "[core]\n")
+    folder = worktree(tmp_path / "app-fix", tmp_path / "app" / ".git")
+    project = resolve_project(folder)
+    assert (project.id, project.source, project.name) == (root_id(tmp_path / "app"), "git-root", "app")
+    assert project.pi_id == root_id(folder)
+    assert resolve_project(tmp_path / "app").id == project.id
+
+
+def test_a_worktree_of_a_bare_repository(tmp_path):
+    bare = tmp_path / "app.git"
+    bare.mkdir()
+    (bare / "config").write_text(f'[remote "origin"]\n\turl = {URL}\n')
+    project = resolve_project(worktree(tmp_path / "fix", bare))
+    assert (project.id, project.name) == (GIT_ID, "app")
+
+
+@pytest.mark.parametrize("text", ["", "gitdir: nowhere", "gitdir: \0", "gitdir: ."])
+def test_a_git_file_that_leads_nowhere(tmp_path, text):
+    (tmp_path / ".git").write_text(text)
+    project = resolve_project(tmp_path)
+    assert project.id == project.pi_id == root_id(tmp_path)
+    assert project.name == tmp_path.name
+
+
+def test_a_submodule_is_a_project_of_its_own(tmp_path):
+    repository(tmp_path / "app", "[core]\n")
+    modules = tmp_path / "app" / ".git" / "modules" / "lib"
+    modules.mkdir(parents=True)
+    (modules / "config").write_text(f'[remote "origin"]\n\turl = {URL}\n')
+    folder = tmp_path / "app" / "lib"
+    folder.mkdir()
+    (folder / ".git").write_text("gitdir: ../.git/modules/lib\n")
+    project = resolve_project(folder)
+    assert (project.id, project.name, project.pi_id) == (GIT_ID, "lib", root_id(folder))
+
+
+@pytest.mark.parametrize(
+    ("name", "pi_id"),
+    [
+        ("заметки", "default"),
+        ("项目", "default"),
+        ("Café Müller", "caf-m-ller"),
+        ("my_app2", "my-app2"),
+        ("--", "default"),
+        ("Straße", "stra-e"),
+    ],
+)
+def test_pis_id_of_a_folder_has_latin_letters_only(tmp_path, name, pi_id):
+    assert resolve_project(tmp_path / name).pi_id == pi_id
+    (tmp_path / "package.json").write_text(json.dumps({"name": f" {name} "}), encoding="utf-8")
+    project = resolve_project(tmp_path / "src")
+    assert (project.id, project.pi_id) == (slug(name) or "src", pi_id)
+
+
+def test_pi_looks_for_settings_in_the_folder_itself_and_under_its_own_name(tmp_path):
+    settings(tmp_path, '{"pi-persistent-intelligence": {"projectIdentity": {"project_id": "Проект X"}}}')
+    project = resolve_project(tmp_path)
+    assert (project.id, project.pi_id) == ("проект-x", "x")
+    below = resolve_project(tmp_path / "src")
+    assert (below.id, below.pi_id) == ("проект-x", "src")
+    settings(tmp_path, '{"projectIdentity": "My App"}')
+    assert resolve_project(tmp_path).pi_id == slug(tmp_path.name)
+
+
+def test_pi_knows_no_pyproject_and_no_end_of_a_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    lib = tmp_path / "lib"
+    lib.mkdir()
+    (lib / "pyproject.toml").write_text('[project]\nname = "My.Lib"\n')
+    assert resolve_project(lib / "src").pi_id == "src"
+    (tmp_path / "package.json").write_text('{"name": "stray"}')
+    project = resolve_project(lib / "src")
+    assert (project.id, project.pi_id) == ("my-lib", "stray")
 
 
 @pytest.mark.parametrize(

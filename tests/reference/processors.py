@@ -26,11 +26,14 @@ def exclusion(record: MemoryRecord, context: SessionContext, tombstones: Collect
 
 def misplaced(record: MemoryRecord, context: SessionContext) -> str | None:
     """The profile, project and negative-scope checks, which contested records go through as well."""
-    if record.profile_id and record.profile_id != context.profile_id:
+    pi_id = context.pi_project_id
+    profiles = {context.profile_id, f"project:{pi_id}" if pi_id else context.profile_id}
+    if record.profile_id and record.profile_id not in profiles:
         return f"profile_mismatch:{record.profile_id}"
     if record.layer != "L1" and record.scope.type == "project":
         project = record.scope.project or ""
-        if project.strip() and slug(project) not in project_keys(context):
+        keys = project_keys(context) | ({slug(pi_id)} if pi_id else set())
+        if project.strip() and slug(project) not in keys:
             return f"project_scope_mismatch:{project}"
     segments = turn_segments(context)
     for name in ("does_not_apply_when", "known_exceptions"):

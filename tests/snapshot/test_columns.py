@@ -127,6 +127,13 @@ def test_a_place_has_its_profile_its_projects_and_what_is_of_none():
     assert np.flatnonzero(place.in_project).tolist() == [0, 1, 3]
     assert np.flatnonzero(place.contested).tolist() == [5]
     assert place.counts == (7, 5, 4, 3)
+    assert not len(place.by_pi_profile)
+    also = place_masks(columns, live, books, "project:1", frozenset({"app"}), pi_project_id="2")
+    assert np.flatnonzero(also.in_profile).tolist() == [0, 1, 2, 3, 4]
+    assert (also.by_pi_profile.tolist(), also.by_pi_project.tolist()) == ([2], [])
+    also = place_masks(columns, live, books, "project:1", frozenset({"app"}), pi_project_id="Web")
+    assert np.flatnonzero(also.in_project).tolist() == [0, 1, 3, 4]
+    assert (also.by_pi_profile.tolist(), also.by_pi_project.tolist()) == ([], [4])
     nowhere = place_masks(columns, live, books, "project:9", frozenset())
     assert np.flatnonzero(nowhere.in_project).tolist() == [0]
     assert not nowhere.contested.any()
