@@ -37,7 +37,7 @@ LAYERS = {
         {"server"},
     ),
     "pi_rank.qmd": (
-        {"errors", "locking", "text", "launcher"},
+        {"errors", "locking", "text", "launcher", "background"},
         {"arguments", "config", "paths"},
         {"stores", "index"},
         {"shelves"},

@@ -97,10 +97,10 @@ def request_bytes(argv: list[str], directory: str, environment: dict[str, str]) 
     return MAGIC + "\0".join(words).encode("utf-8", "surrogateescape")
 
 
-def from_daemon(argv: list[str]) -> int | None:
-    """Answer from the daemon on stdout and stderr, and return the exit code.
+def from_daemon(argv: list[str], environment: dict[str, str] | None = None) -> int | None:
+    """Answer from the daemon on stdout and stderr, and return the exit code; None where there was no answer.
 
-    None where there was no answer.
+    :param environment: None for the one that this process began with.
     """
     try:
         import posix
@@ -108,10 +108,11 @@ def from_daemon(argv: list[str]) -> int | None:
         return None
     if not any(word in SERVED for word in argv):
         return None
-    environment = {
-        key.decode("utf-8", "surrogateescape"): value.decode("utf-8", "surrogateescape")
-        for key, value in posix.environ.items()
-    }
+    if environment is None:
+        environment = {
+            key.decode("utf-8", "surrogateescape"): value.decode("utf-8", "surrogateescape")
+            for key, value in posix.environ.items()
+        }
     if environment.get("PI_RANK_QMD_DAEMON") == "off":
         return None
     path = index_stem(environment, index_name(argv)) + ".sock"

@@ -108,6 +108,8 @@ class FtsAnalyzer:
         return [word for word in words if word not in FUNCTION_WORDS] or list(words)
 
     def _words(self, text: str) -> list[str]:
+        if not text.isascii():
+            self._folds.learn(text)
         return text.translate(self._folds).split()
 
     def _pack(self, counts: Mapping[str, int]) -> bytes:
@@ -155,17 +157,26 @@ class _FoldTable(dict[int, str]):
         self._lock = lock
         self.close = tokenizer.close
 
+    def learn(self, text: str) -> None:
+        """Ask at once for all characters of the text that are not known yet: Chinese fills 80 blocks."""
+        unknown = set(map(ord, set(text))) - self.keys()
+        if unknown:
+            self._ask(unknown)
+
     def __missing__(self, code_point: int) -> str:
         start = code_point - code_point % _BLOCK
-        block = [code for code in range(start, start + _BLOCK) if not 0xD800 <= code <= 0xDFFF]
+        self._ask(range(start, start + _BLOCK))
+        return self[code_point]
+
+    def _ask(self, code_points: Iterable[int]) -> None:
         # A lone surrogate is no character and cannot be bound: it separates, as U+FFFD does.
-        folds = dict.fromkeys(range(start, start + _BLOCK), " ")
+        folds = dict.fromkeys(code_points, " ")
+        bound = [code for code in folds if not 0xD800 <= code <= 0xDFFF]
         with self._lock:
-            tokens = list(self._tokenizer.tokens([f"a{chr(code)}b" for code in block]))
+            tokens = list(self._tokenizer.tokens([f"a{chr(code)}b" for code in bound]))
         split = Counter(row for row, _ in tokens)
-        folds.update({block[row]: token[1:-1] for row, token in tokens if split[row] == 1})
+        folds.update({bound[row]: token[1:-1] for row, token in tokens if split[row] == 1})
         self.update(folds)
-        return folds[code_point]
 
 
 class _Tokenizer:

@@ -24,17 +24,23 @@ MAX_TERMS = 64
 
 
 def matching_terms(query: str, index: LexicalIndex) -> tuple[str, ...]:
-    """Up to 64 terms that match the query's words, in the words' order; some may not be in the index.
+    """Up to 64 terms of the index that match the query's words; see `terms_like`."""
+    return terms_like(query, index.vocabulary())
+
+
+def terms_like(query: str, vocabulary: str) -> tuple[str, ...]:
+    """Up to 64 terms that match the query's words, in the words' order; some may not be in the vocabulary.
 
     A word and a term match where one is the beginning of the other, of four letters or more. Two neighbouring
     characters of a script without spaces match wherever they stand in a term. Only the first 16 words and
     pairs of characters are looked for, and no word of more than 40 letters.
+
+    :param vocabulary: the terms there are, one a line.
     """
     keys = content_keys(query)
     words = [k for k in keys if MIN_LETTERS <= len(k) <= MAX_LETTERS and not is_unspaced(k[0])]
     pairs = [one + two for one, two in pairwise(keys) if is_unspaced(one[0]) and is_unspaced(two[0])]
-    vocabulary = f"\n{index.vocabulary()}\n"
-    found = dict.fromkeys(_candidates(words[:MAX_PIECES], pairs[:MAX_PIECES], vocabulary))
+    found = dict.fromkeys(_candidates(words[:MAX_PIECES], pairs[:MAX_PIECES], f"\n{vocabulary}\n"))
     return tuple(islice(found, MAX_TERMS))
 
 

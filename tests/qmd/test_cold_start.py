@@ -28,14 +28,23 @@ HEAVY = {
 RECORDS = [
     {"id": f"mem_{n:04}", "statement": f"Note {n}: rotate the cache of worker {n % 7}."} for n in range(1000)
 ]
+CHINESE = "星期五可以部署到生产环境吗"
+# As long as one argument of a process can be, but for a little: a question with something pasted behind it.
+LONG = {
+    "english": "should we deploy on friday? "
+    + " ".join(f"line{n} at module{n % 99}" for n in range(6000))[:120_000],
+    "chinese": CHINESE + "".join(chr(0x4E00 + n * 7 % 20_000) for n in range(36_000 - len(CHINESE))),
+}
 
 
 @pytest.fixture
 def pi(world):
     """A memory collection of 1,000 records, and the shim as a script."""
-    root = write_root(
-        world.home / "root", [*RECORDS, {"id": "mem_deploy", "statement": "Never deploy on Friday."}]
-    )
+    rules = [
+        {"id": "mem_deploy", "statement": "Never deploy on Friday."},
+        {"id": "mem_zh", "statement": "星期五下午绝对不要部署到生产环境。"},
+    ]
+    root = write_root(world.home / "root", [*RECORDS, *rules])
     world.ok("collection", "add", str(root), "--name", "pi")
     world.environment["PI_RANK_QMD_DAEMON"] = "off"
     text = shim.program(sys.executable).partition("\n")[2]
@@ -62,6 +71,19 @@ def test_a_cold_search_loads_nothing_heavy(pi):
         world, script, "vsearch", "--json", "-c", "pi", "-n", "12", "should we deploy on friday?"
     )
     assert json.loads(out)["results"][0]["id"] == "mem_deploy"
+    assert not HEAVY & {name.partition(".")[0] for name in modules}
+
+
+@pytest.mark.parametrize("command", ["search", "vsearch", "query"])
+@pytest.mark.parametrize(
+    ("query", "id_"),
+    [(CHINESE, "mem_zh"), (LONG["english"], "mem_deploy"), (LONG["chinese"], "mem_zh")],
+    ids=["chinese", "long", "long chinese"],
+)
+def test_neither_another_script_nor_a_long_prompt_loads_more(pi, command, query, id_):
+    world, script = pi
+    modules, out = modules_of(world, script, command, "--json", "-c", "pi", "-n", "12", query)
+    assert json.loads(out)["results"][0]["id"] == id_
     assert not HEAVY & {name.partition(".")[0] for name in modules}
 
 
@@ -96,20 +118,13 @@ def seconds(argv, environment, rounds=7):
     return least
 
 
-def test_a_cold_search_costs_less_than_importing_numpy(pi):
+@pytest.mark.parametrize(
+    ("query", "most"),
+    [("should we deploy?", 1), (CHINESE, 1), (LONG["english"], 1), (LONG["chinese"], 2)],
+    ids=["english", "chinese", "long", "long chinese"],
+)
+def test_a_cold_search_costs_less_than_importing_numpy(pi, query, most):
     world, script = pi
-    search = [
-        sys.executable,
-        "-I",
-        "-S",
-        script,
-        "vsearch",
-        "--json",
-        "-c",
-        "pi",
-        "-n",
-        "12",
-        "should we deploy?",
-    ]
+    search = [sys.executable, "-I", "-S", script, "vsearch", "--json", "-c", "pi", "-n", "12", query]
     numpy = [sys.executable, "-c", "import numpy"]
-    assert seconds(search, world.environment) < seconds(numpy, dict(os.environ))
+    assert seconds(search, world.environment) < most * seconds(numpy, dict(os.environ))

@@ -87,6 +87,47 @@ def test_it_answers_as_the_command_does(home):
     assert [(code, out.decode(), err.decode()) for code, out, err in warm] == cold
 
 
+def test_pi_rank_asks_it_as_the_shim_does(home):
+    """The three ways to call qmd give one answer, by meaning, with nothing to say on stderr."""
+    home.ok("update")
+    home.ok("install-shim", str(home.home / "bin"))
+    query = ["vsearch", "--files", "-n", "3", "how do I undo a release that fails?"]
+    cli = "from pi_rank.cli import main; sys.argv[1:1] = ['qmd']"
+    with running(home):
+        until(lambda: ask(home, *query)[2] == b"", 60)
+        code, out, _ = ask(home, *query)
+        shim = subprocess.run(
+            [home.home / "bin" / "qmd", *query],
+            env=home.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        started = time.perf_counter()
+        answered = process(home, *query, code=cli)
+        took = time.perf_counter() - started
+        assert (answered.returncode, answered.stdout, answered.stderr) == (code, out.decode(), "")
+        assert (shim.returncode, shim.stdout, shim.stderr) == (code, out.decode(), "")
+        assert "alpha.md" in answered.stdout.splitlines()[0]
+        started = time.perf_counter()
+        process(home, "--wait", *query, code=cli)
+        assert took < time.perf_counter() - started, "the model was not loaded for it"
+
+
+def test_starting_and_stopping_it_warns_of_nothing(home):
+    """Python's own warnings are shown by `pi-rank`: of a process that still runs, for one."""
+    cli = "from pi_rank.cli import main; sys.argv[1:1] = ['qmd']"
+    for argv in (["daemon", "start"], ["daemon", "status"], ["daemon", "start"], ["daemon", "stop"]):
+        ran = process(home, *argv, code=cli)
+        assert (ran.returncode, ran.stderr) == (0, ""), argv
+    try:
+        ran = process(home, "search", "--files", "deploy", code=cli, PI_RANK_QMD_DAEMON="auto")
+        assert (ran.returncode, ran.stderr) == (0, "")
+    finally:
+        until(lambda: is_held(places(home.environment).daemon_lock), 60)
+        process(home, "daemon", "stop", code=cli)
+
+
 def test_what_it_leaves_to_the_caller(home):
     with running(home):
         assert ask(home, "search", "deploy") is not None

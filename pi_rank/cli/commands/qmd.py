@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 # No argument can hold it, so that none is taken for an option of ours.
 NO_PREFIX = "\0"
@@ -23,10 +24,16 @@ def _hand_over(parser: argparse.ArgumentParser, words: list[str]) -> None:
     parser.add_argument("argv", nargs=argparse.REMAINDER)
 
     def run(arguments: argparse.Namespace) -> int:
-        from pi_rank.qmd.command import main
+        from pi_rank.qmd.launcher import from_daemon
 
+        argv = [*words, *arguments.argv]
         if arguments.argv[:1] in (["-h"], ["--help"]):
             print(parser.format_usage())
-        return main([*words, *arguments.argv])
+        code = from_daemon(argv, dict(os.environ))
+        if code is None:
+            from pi_rank.qmd.command import main
+
+            code = main(argv)
+        return code
 
     parser.set_defaults(run=run)

@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
-from pathlib import Path
 
-import pi_rank
-from pi_rank.private_files import open_private
 from pi_rank.qmd import config as configuration
+from pi_rank.qmd.background import Background, start
 from pi_rank.qmd.commands.call import Call
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.launcher import MAGIC, MAX_SOCKET_PATH, ask
@@ -21,11 +17,6 @@ from pi_rank.qmd.locking import holder, is_held
 START_SECONDS = 20.0
 STOP_SECONDS = 10.0
 POLL_SECONDS = 0.05
-LOG_BYTES = 1 << 20  # past this the log begins anew
-BOOT = (
-    "import sys; sys.path[:] = sys.argv.pop(1).split(chr(10)); "
-    "from pi_rank.qmd.command import main; sys.exit(main())"
-)
 USAGE = "Usage: qmd daemon start [--on-demand] [--idle-minutes N] | stop | status"
 
 
@@ -55,35 +46,9 @@ def require_socket(call: Call) -> None:
         )
 
 
-def own_python(words: list[str]) -> list[str]:
-    """The command line of a qmd command that outlives this process.
-
-    It gets this process's own sys.path, and nothing of the environment's or the working directory's. The
-    package's folder comes last: an editable install is found by a hook, which is no part of sys.path.
-    """
-    folders = dict.fromkeys([*filter(None, sys.path), str(Path(pi_rank.__file__).resolve().parents[1])])
-    return [sys.executable, "-I", "-S", "-c", BOOT, "\n".join(folders), *words]
-
-
-def spawn(call: Call) -> subprocess.Popen[bytes]:
-    """Start a daemon of its own session, and do not wait for it.
-
-    Where one runs already, the new one ends at once.
-    """
-    log = call.places.log
-    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with os.fdopen(open_private(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as stream:
-        if os.fstat(stream.fileno()).st_size > LOG_BYTES:
-            stream.truncate(0)
-        return subprocess.Popen(
-            own_python(_serve_words(call)),
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=stream,
-            cwd=log.parent,
-            start_new_session=True,
-            env=dict(call.environment),
-        )
+def spawn(call: Call) -> Background:
+    """Start a daemon, and do not wait for it. Where one runs already, the new one ends at once."""
+    return start(_serve_words(call), call.places.log, call.environment)
 
 
 def _serve_words(call: Call) -> list[str]:

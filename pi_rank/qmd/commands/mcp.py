@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
 import threading
 import time
 from pathlib import Path
 
-from pi_rank.private_files import open_private
 from pi_rank.qmd import config as configuration
+from pi_rank.qmd.background import start
 from pi_rank.qmd.commands.call import Call
-from pi_rank.qmd.commands.daemon import own_python
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.locking import Held, exclusive, holder, is_held
 from pi_rank.qmd.warm.warm import Warm
@@ -64,19 +62,8 @@ def _start_in_background(call: Call) -> int:
     if is_held(_lock(call)):
         raise QmdError(f"Already running (PID {holder(_lock(call))}). Run 'qmd mcp stop' first.")
     log = call.places.log.with_suffix(".mcp.log")
-    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     words = ["mcp", "--http", "--host", host, "--port", str(port), "--index", call.places.name]
-    with os.fdopen(open_private(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as stream:
-        stream.truncate(0)
-        child = subprocess.Popen(
-            own_python(words),
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=stream,
-            cwd=log.parent,
-            start_new_session=True,
-            env=dict(call.environment),
-        )
+    child = start(words, log, call.environment)
     deadline = time.monotonic() + START_SECONDS
     while not _listens(host, port):
         if child.poll() is not None or time.monotonic() > deadline:

@@ -58,11 +58,12 @@ def _start_daemon_if_wanted(call: Call) -> None:
 
 def _answer(call: Call, text: str) -> int:
     format_ = call.arguments.format
+    telling = telling_words(text)
     for _ in range(ATTEMPTS):
         with call.library() as library:
             collections = library.config.searched(call.arguments.values.get("collection", []))
             answer = _RANKINGS[call.arguments.words[0]](library, text, collections, _limit(call, format_))
-            rows = [_row(call, library, answer, each, text, format_) for each in _shown(call, answer)]
+            rows = [_row(call, library, answer, each, telling, format_) for each in _shown(call, answer)]
         if all(row is not None for row in rows):
             break
     known = [row for row in rows if row is not None]
@@ -104,14 +105,14 @@ def _readable_by_pi(call: Call, rows: list[Row]) -> list[Row]:
 
 
 def _row(
-    call: Call, library: Library, answer: search.Answer, found: Found, text: str, format_: str
+    call: Call, library: Library, answer: search.Answer, found: Found, telling: tuple[str, ...], format_: str
 ) -> Row | None:
     """The row of a document; None where it has changed since it was ranked."""
     body = library.body(found)
     if not body:
         return None
     limit = JSON_CHARACTERS if format_ == "json" else TEXT_CHARACTERS
-    snippet = extract(body, telling_words(text), limit, found.span)
+    snippet = extract(body, telling, limit, found.span)
     shown = body if call.has("full") else snippet.text
     if call.has("line_numbers"):
         shown = numbered(shown)
@@ -139,14 +140,7 @@ def _full_path(call: Call, library: Library, found: Found) -> str:
 
 def _tell(call: Call, answer: search.Answer) -> None:
     """What the caller should know about the answer and a program must not read."""
-    name = call.arguments.words[0]
-    if answer.mode in ("any", "terms") and name == "search":
+    if answer.mode in ("any", "terms") and call.arguments.words[0] == "search":
         call.note("No document has all the words; ranked by any of them.")
-    if name != "search" and answer.mode in ("all", "any", "terms") and _asks_for_meaning(answer):
-        call.note(
-            "Ranked by words: no daemon runs ('qmd daemon start'), or nothing is embedded ('qmd embed')."
-        )
-
-
-def _asks_for_meaning(answer: search.Answer) -> bool:
-    return any(source.search.type != search.LEX for source in answer.sources) or len(answer.sources) == 1
+    if answer.why:
+        call.note(search.told(answer))

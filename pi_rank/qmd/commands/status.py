@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from pi_rank.qmd.commands.call import Call
 from pi_rank.qmd.commands.get import human_size
-from pi_rank.qmd.config import Collection
+from pi_rank.qmd.config import MEMORY, Collection
 from pi_rank.qmd.locking import holder, is_held
-from pi_rank.qmd.search.collection_facts import ago, counted, shown_pattern
+from pi_rank.qmd.search.collection_facts import (
+    ago,
+    all_embedded,
+    counted,
+    embedded,
+    shown_pattern,
+    store_bytes,
+)
 from pi_rank.qmd.search.library import Library
 
 
@@ -27,8 +34,8 @@ def run_status(call: Call) -> int:
 
 def _head(call: Call, library: Library) -> None:
     index = call.places.database
-    total = len(library.documents(list(library.config.collections.values())))
-    pending, vectors = library.files.pending() if library.files else (0, 0)
+    total = sum(counted(library, each)[0] for each in library.config.collections.values())
+    vectors, pending = all_embedded(library)
     call.line(
         f"QMD Status\n\nIndex: {index}\nSize:  {human_size(index.stat().st_size if index.is_file() else 0)}"
     )
@@ -46,6 +53,10 @@ def _collection(call: Call, library: Library, each: Collection) -> None:
     files, updated = counted(library, each)
     call.line(f"  {each.name} ({each.uri})\n    Pattern:  {shown_pattern(each)}")
     call.line(f"    Files:    {files} (updated {ago(updated)})")
+    if each.kind == MEMORY:
+        vectors, pending = embedded(library, each)
+        call.line(f"    Vectors:  {vectors} embedded, {pending} pending")
+        call.line(f"    Store:    {each.store} ({human_size(store_bytes(each))})")
     if each.contexts:
         call.line(f"    Contexts: {len(each.contexts)}")
         for prefix, text in sorted(each.contexts.items()):

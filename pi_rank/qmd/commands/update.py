@@ -14,7 +14,7 @@ from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.index.collection_rows import forget_rows
 from pi_rank.qmd.index.index import open_index, translated
 from pi_rank.qmd.index.indexing import ORPHAN_VECTORS, Counts, drop_orphans, update
-from pi_rank.qmd.search.collection_facts import shown_pattern
+from pi_rank.qmd.search.collection_facts import all_embedded, shown_pattern
 from pi_rank.qmd.stores import kind_of, store_path
 from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.store.schema import transaction
@@ -123,7 +123,7 @@ def index_collection(call: Call, collection: Collection) -> None:
 def tell_pending(call: Call) -> None:
     """How many documents have still to be embedded, where there are any."""
     with call.library() as library:
-        pending = library.files.pending()[0] if library.files else 0
+        pending = all_embedded(library).pending
     if pending:
         call.line(f"Run 'qmd embed' to update embeddings ({pending} unique hashes need vectors)")
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from pi_rank.errors import PiRankError
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.mcp.memory import explain, recall
-from pi_rank.qmd.mcp.values import Resource, ToolAnswer, limit_of, number_of, text_of
+from pi_rank.qmd.mcp.values import Resource, ToolAnswer, limit_of, list_of, names_of, number_of, text_of
 from pi_rank.qmd.paths import Places
 from pi_rank.qmd.search import documents, search
-from pi_rank.qmd.search.collection_facts import counted
+from pi_rank.qmd.search.collection_facts import all_embedded, counted
 from pi_rank.qmd.search.formats import rounded
 from pi_rank.qmd.search.library import Library, opened_library
 from pi_rank.qmd.search.snippet import JSON_CHARACTERS, extract, numbered
@@ -23,6 +23,9 @@ from pi_rank.qmd.text import clean
 
 if TYPE_CHECKING:
     from pi_rank.qmd.warm.warm import Warm
+
+
+MAX_SEARCHES = 10  # as qmd's schema says
 
 
 class Tools:
@@ -80,12 +83,12 @@ class Tools:
 
 
 def _query(library: Library, arguments: dict[str, Any]) -> ToolAnswer:
-    question, asked = arguments.get("query"), arguments.get("searches")
+    question, asked = arguments.get("query"), list_of(arguments, "searches", MAX_SEARCHES)
     if not question and not asked:
         raise QmdError("provide either 'query' (plain text) or 'searches' (typed sub-queries)")
     if question and asked:
         raise QmdError("'query' and 'searches' are mutually exclusive; provide only one")
-    collections = library.config.searched([str(name) for name in arguments.get("collections") or []])
+    collections = library.config.searched(names_of(arguments, "collections"))
     limit = limit_of(arguments, 10)
     if asked:
         searches = tuple(_search(each) for each in asked)
@@ -101,7 +104,8 @@ def _query(library: Library, arguments: dict[str, Any]) -> ToolAnswer:
     rows = [row for found in answer.found if found.score >= least and (row := _result(library, found, words))]
     lines = [f"{row['docid']} {round(row['score'] * 100)}% {row['file']} - {row['title']}" for row in rows]
     text = f'Found {len(rows)} results for "{shown}":\n\n' + "\n".join(lines)
-    return ToolAnswer(text if rows else f'No results found for "{shown}"', {"results": rows})
+    text = text if rows else f'No results found for "{shown}"'
+    return ToolAnswer(f"{text}\n\n{search.told(answer)}" if answer.why else text, {"results": rows})
 
 
 def _search(each: Any) -> Search:  # noqa: ANN401
@@ -176,7 +180,7 @@ def _status(library: Library, arguments: dict[str, Any]) -> ToolAnswer:
         row = {"name": each.name, "path": each.path, "pattern": each.pattern, "documents": count}
         counts.append(count)
         collections.append({**row, "kind": each.kind, "lastUpdated": _moment(updated)})
-    pending, vectors = library.files.pending() if library.files else (0, 0)
+    vectors, pending = all_embedded(library)
     total = sum(counts)
     lines = [
         f"QMD Index Status:\n  Total documents: {total}\n  Needs embedding: {pending}",

@@ -40,6 +40,43 @@ def text_of(arguments: dict[str, Any], name: str) -> str:
     return clean(value)
 
 
+def list_of(arguments: dict[str, Any], name: str, most: int = MAX_LIMIT) -> list[Any]:
+    """A list, empty where it is missing.
+
+    :raises QmdError: it is no list, or longer than `most`.
+    """
+    value = arguments.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list) or len(value) > most:
+        raise QmdError(f"'{name}' must be a list of at most {most}")
+    return value
+
+
+def names_of(arguments: dict[str, Any], name: str) -> list[str]:
+    """A list of texts.
+
+    :raises QmdError: it is no list, or something in it is no text.
+    """
+    names = list_of(arguments, name)
+    if not all(isinstance(each, str) for each in names):
+        raise QmdError(f"'{name}' must be a list of texts")
+    return [clean(each) for each in names]
+
+
+def folder_of(arguments: dict[str, Any], name: str) -> str | None:
+    """A folder's path; None where it is missing.
+
+    :raises QmdError: it is no text, or no path.
+    """
+    value = arguments.get(name)
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str) or "\0" in value:
+        raise QmdError(f"'{name}' must be a folder's path")
+    return value
+
+
 def limit_of(arguments: dict[str, Any], default: int) -> int:
     """How many results, 1 to `MAX_LIMIT`."""
     return max(1, min(MAX_LIMIT, int(number_of(arguments, "limit", default))))

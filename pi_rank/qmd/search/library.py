@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.config import MARKDOWN, Collection, Config
 from pi_rank.qmd.index.index import open_index, translated
+from pi_rank.qmd.locking import holder, is_held
 from pi_rank.qmd.paths import Places
 from pi_rank.qmd.shelves.files import FilesShelf
 from pi_rank.qmd.shelves.found import Found, Ranked, StoredDocument, merged
-from pi_rank.qmd.shelves.memory import MemoryShelf, needs_core, opened
+from pi_rank.qmd.shelves.memory import MemoryShelf, opened
+from pi_rank.qmd.shelves.query_language import MAX_CHARACTERS, Lexical, natural_language, parse_lexical
+from pi_rank.qmd.text import count_unspaced
 from pi_rank.store.schema import transaction
 
 if TYPE_CHECKING:
@@ -69,30 +72,37 @@ class Library:
 
         :param sentence: any of the words will do from the start; the text is no lexical query.
         """
+        lexical = None if sentence else parse_lexical(text)
+        text = text[:MAX_CHARACTERS]
         lists = [
-            self._memory_lexical(each, text, k, sentence) for each in collections if each.kind != MARKDOWN
+            self._memory_lexical(each, text, k, lexical) for each in collections if each.kind != MARKDOWN
         ]
         names = [each.name for each in collections if each.kind == MARKDOWN]
         if names and self.files:
-            lists.append(self._files_lexical(self.files, names, text, k, sentence))
+            lists.append(self._files_lexical(self.files, names, text, k, lexical))
         return merged(lists, k)
 
-    def semantic(self, text: str, collections: list[Collection], k: int) -> Ranked | None:
-        """The best k documents by meaning; None where that cannot be told: no warm process, or no vectors."""
+    def semantic(self, text: str, collections: list[Collection], k: int) -> Ranked:
+        """The best k documents by meaning; `why` says what that could not be told of, and the reason."""
         if self.warm is None:
-            return None
+            return Ranked("none", [], self._why_cold())
         lists = [self.warm.memory_semantic(each, text, k) for each in collections if each.kind != MARKDOWN]
         names = [each.name for each in collections if each.kind == MARKDOWN]
         if names:
             lists.append(self.warm.files_semantic(names, text, k))
-        known = [ranked for ranked in lists if ranked is not None]
-        return merged(known, k) if known else None
+        return merged(lists, k)
 
-    def hybrid(self, text: str, collections: list[Collection], k: int) -> Ranked | None:
-        """The best k records of one memory collection in the engine's own order; None for anything else."""
+    def hybrid(self, text: str, collections: list[Collection], k: int) -> Ranked:
+        """The best k records of one memory collection in the engine's own order; `none` for anything else."""
         if self.warm is None or len(collections) != 1 or collections[0].kind == MARKDOWN:
-            return None
+            return Ranked("none", [])
         return self.warm.memory_hybrid(collections[0], text, k)
+
+    def _why_cold(self) -> str:
+        if not is_held(self.places.daemon_lock):
+            return "no daemon runs ('qmd daemon start'; --wait loads the model for one answer)"
+        pid = holder(self.places.daemon_lock)
+        return f"the daemon (PID {pid}) was not asked, is another directory's, or gave no answer in time"
 
     def body(self, found: Found) -> str:
         """The whole text of a document that was found; empty where it has gone since."""
@@ -115,36 +125,29 @@ class Library:
         """The whole text of a stored document."""
         return document.body or (self.files.body(document.hash) if self.files else "")
 
-    def _memory_lexical(self, collection: Collection, text: str, k: int, sentence: bool) -> Ranked:
+    def _memory_lexical(self, collection: Collection, text: str, k: int, lexical: Lexical | None) -> Ranked:
         shelf = self.memory(collection)
         if shelf is None:
             return Ranked("none", [])
-        if not sentence:
-            ranked = shelf.lexical(text, k)
-            if ranked.found or not needs_core(text):
-                return ranked
-        if self.warm is not None or needs_core(text):
-            return self._core().memory_lexical(collection, text, k)
-        return shelf.any_word(text, k)
+        if lexical is not None:
+            every = shelf.all_words(lexical, k)
+            # FTS5 keeps a run of Han, kana or Thai in one piece: its parts are never found as words.
+            if every or not (natural_language(text) or count_unspaced(text)):
+                return Ranked("all", every)
+        if self.warm is None:
+            return shelf.any_word(text, k)
+        return self.warm.memory_lexical(collection, text, k)
 
     def _files_lexical(
-        self, files: FilesShelf, names: list[str], text: str, k: int, sentence: bool
+        self, files: FilesShelf, names: list[str], text: str, k: int, lexical: Lexical | None
     ) -> Ranked:
-        if not sentence:
-            ranked = files.lexical(text, names, k)
-            if ranked.mode == "all" or self.warm is None:
-                return ranked
-        return (
-            files.any_word(text, names, k) if self.warm is None else self.warm.files_lexical(names, text, k)
-        )
-
-    def _core(self) -> Warm:
-        """The ranking core, loaded for this one command where no warm process has it."""
+        if lexical is not None:
+            every = files.all_words(lexical, names, k)
+            if every or not natural_language(text) or len(lexical.wanted) < 2:
+                return Ranked("all", every)
         if self.warm is None:
-            from pi_rank.qmd.warm.warm import Warm
-
-            return self._stack.enter_context(Warm.opened(self.places, models=False))
-        return self.warm
+            return files.any_word(text, names, k)
+        return self.warm.files_lexical(names, text, k)
 
 
 @contextmanager

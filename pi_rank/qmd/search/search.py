@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from pi_rank.qmd.config import Collection
 from pi_rank.qmd.search.library import Library
-from pi_rank.qmd.shelves.found import Found, Ranked
+from pi_rank.qmd.shelves.found import Found, Ranked, relevance
 from pi_rank.qmd.shelves.query_language import Document, Search, parse_document
 
 DEPTH = 100  # documents that each source hands to the fusion
 LEX, VEC = "lex", "vec"
-RRF_K = 60  # as published; the core's own constant is behind an import of numpy
+RRF_K = 60  # of the reciprocal ranks that `explain` gives, as qmd does
 _SOURCE_NAMES = {"semantic": "vec", "hybrid": "fts+vec"}
 # Weight of the first search of a structured query, which the caller is told to put their best one in.
 FIRST_WEIGHT, OTHER_WEIGHT = 2.0, 1.0
@@ -27,90 +27,111 @@ class Source(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Documents best first, how they were ranked, and the rankings that they come from."""
+    """Documents best first, how they were ranked, and the rankings that they come from.
+
+    `why`: what of the question could not be ranked by meaning, in a clause; empty where nothing is missing.
+    """
 
     mode: str
     found: list[Found]
     sources: list[Source]
+    why: str = ""
 
 
 def search(library: Library, text: str, collections: list[Collection], k: int) -> Answer:
     """By words: all of them, or, where no document has all, any."""
-    ranked = library.lexical(text, collections, k)
-    return Answer(ranked.mode, ranked.found, [Source(Search(LEX, text), 1.0, ranked)])
+    return _of_one(Search(LEX, text), library.lexical(text, collections, k))
 
 
 def vsearch(library: Library, text: str, collections: list[Collection], k: int) -> Answer:
     """By meaning; by any of the words where meaning cannot be had in time."""
     document = parse_document(text)
     question = " ".join(each.query for each in document.searches) if document else text
-    ranked = library.semantic(question, collections, k)
-    if ranked is None:
-        ranked = library.lexical(question, collections, k, sentence=True)
-    return Answer(ranked.mode, ranked.found, [Source(Search(VEC, question), 1.0, ranked)])
+    return _of_one(Search(VEC, question), _by_meaning(library, question, collections, k))
 
 
 def query(library: Library, text: str, collections: list[Collection], k: int) -> Answer:
-    """By words and meaning together, fused by weighted reciprocal ranks.
-
-    A structured query by its own lines.
-    """
+    """By words and meaning together; a structured query by its own lines."""
     document = parse_document(text)
     if document is not None:
         return structured(library, document, collections, k)
     ranked = library.hybrid(text, collections, k)
-    if ranked is not None:
-        return Answer(ranked.mode, ranked.found, [Source(Search(LEX, text), 1.0, ranked)])
+    if ranked.found:
+        return _of_one(Search(LEX, text), ranked)
     words = library.lexical(text, collections, max(k, DEPTH), sentence=True)
     meaning = library.semantic(text, collections, max(k, DEPTH))
-    if meaning is None or not meaning.found:
-        return Answer(words.mode, words.found[:k], [Source(Search(LEX, text), 1.0, words)])
-    from pi_rank.ranking.fusion import LEXICAL_WEIGHT, SEMANTIC_WEIGHT
-
-    sources = [
-        Source(Search(LEX, text), LEXICAL_WEIGHT, words),
-        Source(Search(VEC, text), SEMANTIC_WEIGHT, meaning),
-    ]
-    return fused([source for source in sources if source.ranked.found], k)
+    sources = [Source(Search(LEX, text), 1.0, words), Source(Search(VEC, text), 1.0, meaning)]
+    return fused(sources, k)
 
 
 def structured(library: Library, document: Document, collections: list[Collection], k: int) -> Answer:
     """The searches of a structured query, the first with twice the weight of each other one."""
+    depth = max(k, DEPTH)
     sources = []
     for number, each in enumerate(document.searches):
+        by = _by_words if each.type == LEX else _by_meaning
         weight = OTHER_WEIGHT if number else FIRST_WEIGHT
-        ranked = _ranked(library, each, collections, max(k, DEPTH))
-        sources.append(Source(each, weight, ranked))
-    known = [source for source in sources if source.ranked.found]
-    if len(known) < 2:
-        ranked = known[0].ranked if known else Ranked("none", [])
-        return Answer(ranked.mode, ranked.found[:k], sources)
-    return fused(known, k)
+        sources.append(Source(each, weight, by(library, each.query, collections, depth)))
+    return fused(sources, k)
 
 
 def fused(sources: list[Source], k: int) -> Answer:
-    """The sources' rankings as one. A score of 1 is the first place in every source.
+    """The documents of all sources by their relevance, which is their score.
 
-    :param sources: at least one, none of them empty.
+    What several lines say by words, or by meaning, is their weighted mean; then a document misses the
+    question where it misses it both ways.
     """
-    import numpy as np
-
-    from pi_rank.ranking.fusion import weighted_rrf
-
     documents = {found.uri: found for source in sources for found in reversed(source.ranked.found)}
-    order = sorted(documents)
-    number = {uri: at for at, uri in enumerate(order)}
-    lists = [np.array([number[found.uri] for found in each.ranked.found], np.int32) for each in sources]
-    weights = [source.weight for source in sources]
-    ties = np.arange(len(order), dtype=np.int32)
-    rows, scores = weighted_rrf(lists, weights, k=RRF_K, limit=k, tie_rank=ties)
-    most = sum(weights) / (RRF_K + 1)
-    found = [
-        _best_span(order[row], sources)._replace(score=score / most)
-        for row, score in zip(rows.tolist(), scores.tolist(), strict=True)
-    ]
-    modes = {source.ranked.mode for source in sources}
-    return Answer("hybrid" if "semantic" in modes and len(modes) > 1 else modes.pop(), found, sources)
+    words, meaning = ([each for each in sources if _is_semantic(each) is kind] for kind in (False, True))
+    cosines, shares = _mean_scores(meaning), _mean_scores(words)
+    scores = {uri: relevance(cosines.get(uri, 0.0), shares.get(uri, 0.0)) for uri in documents}
+    order = sorted(documents, key=lambda uri: (-scores[uri], uri))[:k]
+    found = [_best_span(uri, sources)._replace(score=scores[uri]) for uri in order]
+    modes = dict.fromkeys(each.ranked.mode for each in sources if each.ranked.found)
+    mode = "hybrid" if "semantic" in modes and len(modes) > 1 else next(iter(modes), "none")
+    return Answer(mode, found, sources, _why(sources))
+
+
+def _mean_scores(sources: list[Source]) -> dict[str, float]:
+    """Each document's score, averaged over the sources by their weights; 0 where one did not find it."""
+    total = sum(source.weight for source in sources)
+    scores: dict[str, float] = {}
+    for source in sources:
+        for found in source.ranked.found:
+            scores[found.uri] = scores.get(found.uri, 0.0) + found.score * source.weight / total
+    return scores
+
+
+def _is_semantic(source: Source) -> bool:
+    """Whether the scores are cosines; an empty ranking counts with those that were asked for."""
+    mode = source.ranked.mode
+    return mode == "semantic" or (mode == "none" and source.search.type != LEX)
+
+
+def told(answer: Answer) -> str:
+    """A sentence on what the answer's `why` means for it."""
+    by_words = answer.mode in ("all", "any", "terms") or not answer.found
+    return f"{'Ranked by words' if by_words else 'Not all was ranked by meaning'}: {answer.why}."
+
+
+def _why(sources: list[Source]) -> str:
+    return "; ".join(dict.fromkeys(source.ranked.why for source in sources if source.ranked.why))
+
+
+def _of_one(asked: Search, ranked: Ranked) -> Answer:
+    return Answer(ranked.mode, ranked.found, [Source(asked, 1.0, ranked)], ranked.why)
+
+
+def _by_words(library: Library, text: str, collections: list[Collection], k: int) -> Ranked:
+    return library.lexical(text, collections, k)
+
+
+def _by_meaning(library: Library, text: str, collections: list[Collection], k: int) -> Ranked:
+    """By meaning, or by any of the words where nothing can be told by meaning."""
+    ranked = library.semantic(text, collections, k)
+    if ranked.found or not ranked.why:
+        return ranked
+    return library.lexical(text, collections, k, sentence=True)._replace(why=ranked.why)
 
 
 def explain(answer: Answer, found: Found) -> dict[str, Any]:
@@ -150,13 +171,6 @@ def _part(index: int, source: Source, found: Found) -> dict[str, Any] | None:
         "backendScore": source.ranked.found[rank - 1].score,
         "rrfContribution": source.weight / (RRF_K + rank),
     }
-
-
-def _ranked(library: Library, each: Search, collections: list[Collection], k: int) -> Ranked:
-    if each.type == LEX:
-        return library.lexical(each.query, collections, k)
-    ranked = library.semantic(each.query, collections, k)
-    return library.lexical(each.query, collections, k, sentence=True) if ranked is None else ranked
 
 
 def _best_span(uri: str, sources: Sequence[Source]) -> Found:

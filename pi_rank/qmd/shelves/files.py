@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pi_rank.qmd.shelves import fts
-from pi_rank.qmd.shelves.found import Found, Ranked, StoredDocument
-from pi_rank.qmd.shelves.query_language import Lexical, match_all, match_any, natural_language, parse_lexical
+from pi_rank.qmd.shelves.found import Embedded, Found, Ranked, StoredDocument
+from pi_rank.qmd.shelves.query_language import MAX_TERMS, Lexical, match_all, match_any
 from pi_rank.qmd.text import segmented_query
 
 if TYPE_CHECKING:
@@ -34,22 +34,14 @@ class FilesShelf:
         self._connection = connection
         self._analyzer = analyzer
 
-    def lexical(self, text: str, names: Sequence[str], k: int) -> Ranked:
-        """Files with all the words.
+    def all_words(self, lexical: Lexical, names: Sequence[str], k: int) -> list[Found]:
+        """Files with all the words."""
+        return self._matching(match_all(lexical), lexical.wanted, names, k)
 
-        Where there is none and the text is a plain sentence, with any of them.
-        """
-        lexical = parse_lexical(text)
-        every = self._matching(match_all(lexical), lexical.wanted, names, k)
-        if every or not natural_language(text) or len(lexical.wanted) < 2:
-            return Ranked("all", every)
-        return self.any_word(text, names, k, lexical)
-
-    def any_word(self, text: str, names: Sequence[str], k: int, lexical: Lexical | None = None) -> Ranked:
+    def any_word(self, text: str, names: Sequence[str], k: int) -> Ranked:
         """Files with any of the text's words, function words left out."""
-        words = tuple(self._analyzer().fts_query(segmented_query(text)).split(" OR "))
-        excluded = lexical.excluded if lexical else ()
-        return Ranked("any", self._matching(match_any(words, excluded), words, names, k))
+        words = tuple(self._analyzer().fts_query(segmented_query(text)).split(" OR "))[:MAX_TERMS]
+        return Ranked("any", self._matching(match_any(words, ()), words, names, k))
 
     def body(self, hash_: str) -> str:
         """The text of a content; empty where it is gone."""
@@ -65,13 +57,13 @@ class FilesShelf:
         """Collection name → when it was last brought up to date, in seconds since 1970."""
         return dict(self._connection.execute("SELECT collection, at FROM updates"))
 
-    def pending(self) -> tuple[int, int]:
-        """(contents that have a passage without a vector of any model, vectors there are)."""
+    def embedded(self) -> Embedded:
+        """Vectors of all collections, and contents that have a passage without one, of any model."""
         pending = self._connection.execute(
             """SELECT count(DISTINCT f.hash) FROM passages AS p JOIN chunks AS c ON c.id = p.chunk_id
             JOIN files AS f ON f.id = c.file_id WHERE p.text_hash NOT IN (SELECT text_hash FROM vectors)"""
         ).fetchone()[0]
-        return pending, self._connection.execute("SELECT count(*) FROM vectors").fetchone()[0]
+        return Embedded(self._connection.execute("SELECT count(*) FROM vectors").fetchone()[0], pending)
 
     def _matching(self, match: str, wanted: Sequence[str], names: Sequence[str], k: int) -> list[Found]:
         rows = fts.search(self._connection, _WORDS, match, wanted, (_list(names),), k)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 
 class Found(NamedTuple):
@@ -35,19 +35,41 @@ class Found(NamedTuple):
 class Ranked(NamedTuple):
     """One source's documents, best first.
 
-    `mode`: `all` or `any` of the words, `terms` like them, or `semantic`.
+    `mode`: `all` or `any` of the words, `terms` like them, `semantic`, `hybrid`, or `none`. `why`: what could
+    not be ranked by meaning, in a clause for the person who asked; empty where nothing is missing.
     """
 
     mode: str
     found: list[Found]
+    why: str = ""
 
 
-def merged(lists: Iterable[Ranked], k: int) -> Ranked:
+def merged(lists: Sequence[Ranked], k: int) -> Ranked:
     """Rankings of different collections as one; their scores have one meaning, so they are comparable."""
     parts = [ranked for ranked in lists if ranked.found]
     together = [found for ranked in parts for found in ranked.found]
     together.sort(key=lambda found: (-found.score, found.collection, found.path))
-    return Ranked(parts[0].mode if parts else "none", together[:k])
+    why = "; ".join(dict.fromkeys(ranked.why for ranked in lists if ranked.why))
+    return Ranked(parts[0].mode if parts else "none", together[:k], why)
+
+
+def relevance(cosine: Any, share: Any) -> Any:  # noqa: ANN401  (numbers, or arrays of them)
+    """How relevant a document is, 0 to 1: it misses the question where it misses both meaning and words.
+
+    1 − (1 − cosine)(1 − share), each half from 0 to 1: the noisy-or of Pearl, "Probabilistic Reasoning in
+    Intelligent Systems", 1988.
+
+    :param cosine: of the query and the document's nearest passage; 0 where it is below, or not known.
+    :param share: BM25 over the most that any document could get for the query.
+    """
+    return 1.0 - (1.0 - cosine) * (1.0 - share)
+
+
+class Embedded(NamedTuple):
+    """How far a collection can be searched by meaning. `pending`: documents that lack a vector."""
+
+    vectors: int = 0
+    pending: int = 0
 
 
 class StoredDocument(NamedTuple):

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pi_rank.qmd.shelves import fts
-from pi_rank.qmd.shelves.found import Found, Ranked, StoredDocument
-from pi_rank.qmd.shelves.query_language import match_all, match_any, natural_language, parse_lexical
-from pi_rank.qmd.text import count_unspaced
+from pi_rank.qmd.shelves.found import Embedded, Found, Ranked, StoredDocument
+from pi_rank.qmd.shelves.query_language import MAX_TERMS, Lexical, match_all, match_any
+from pi_rank.store.model import read_choice
 from pi_rank.store.schema import connect, transaction, translated
 
 if TYPE_CHECKING:
     from pi_rank.ranking.analysis import FtsAnalyzer
 
-MIN_PREFIX_LETTERS = 4  # a shorter beginning is shared by too many words to mean anything
+_VOCABULARY = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, records_fts, row)"
 _RECORDS = fts.WordTable(
     "records_fts",
     """SELECT -rank AS score, r.payload
@@ -41,28 +41,48 @@ class MemoryShelf:
         self._connection = connection
         self._analyzer = analyzer
 
-    def lexical(self, text: str, k: int) -> Ranked:
-        """Records with all the words.
-
-        Where there is none and the text is a plain sentence, with any of them.
-        """
-        lexical = parse_lexical(text)
-        every = self._matching(match_all(lexical), lexical.wanted, k)
-        if every or not natural_language(text):
-            return Ranked("all", every)
-        return self.any_word(text, k)
+    def all_words(self, lexical: Lexical, k: int) -> list[Found]:
+        """Records with all the words."""
+        return self._matching(match_all(lexical), lexical.wanted, k)
 
     def any_word(self, text: str, k: int) -> Ranked:
-        """Records with any of the text's words, function words left out.
-
-        Where there is none, with their beginnings.
+        """Records with any of the text's words, function words left out; where there is none, with words like
+        them, and with the pairs of characters of a script without spaces.
         """
-        words = tuple(self._analyzer().fts_query(text).split(" OR "))
+        words = tuple(self._analyzer().fts_query(text).split(" OR "))[:MAX_TERMS]
         found = self._matching(match_any(words, ()), words, k)
-        if found or not words[0]:
+        if found:
             return Ranked("any", found)
-        beginnings = tuple(f"{word}*" for word in words if len(word) >= MIN_PREFIX_LETTERS + len('""'))
-        return Ranked("terms", self._matching(match_any(beginnings, ()), beginnings, k))
+        from pi_rank.ranking.terms import terms_like
+
+        like = tuple(f'"{term}"' for term in terms_like(text, self._vocabulary()))
+        return Ranked("terms", self._matching(match_any(like, ()), like, k))
+
+    def _vocabulary(self) -> str:
+        """Every term of the records, one a line, as `LexicalIndex.vocabulary` gives them."""
+        self._connection.execute(_VOCABULARY)
+        return "\n".join(row[0] for row in self._connection.execute("SELECT term FROM temp.vocabulary"))
+
+    def count(self) -> int:
+        """How many active records there are."""
+        return int(self._connection.execute("SELECT count(*) FROM records WHERE active").fetchone()[0])
+
+    @property
+    def model(self) -> str:
+        """The name of the model whose vectors answer."""
+        return read_choice(self._connection).answering
+
+    def embedded(self, model_id: str | None) -> Embedded:
+        """Vectors of a model, and active records whose text has none of it; None: of any model."""
+        own = "WHERE model_id = ?" if model_id else ""
+        given = (model_id,) if model_id else ()
+        vectors = self._connection.execute(f"SELECT count(*) FROM vectors {own}", given).fetchone()[0]
+        pending = self._connection.execute(
+            f"""SELECT count(*) FROM records
+            WHERE active AND text_hash NOT IN (SELECT text_hash FROM vectors {own})""",
+            given,
+        ).fetchone()[0]
+        return Embedded(vectors, pending)
 
     def documents(self) -> list[StoredDocument]:
         """Every active record as a document, in order of ids."""
@@ -72,11 +92,6 @@ class MemoryShelf:
     def _matching(self, match: str, wanted: Sequence[str], k: int) -> list[Found]:
         rows = fts.search(self._connection, _RECORDS, match, wanted, (), k)
         return [found_record(self._name, json.loads(payload), score) for score, (payload,) in rows]
-
-
-def needs_core(text: str) -> bool:
-    """Whether FTS5 cannot answer for records: it keeps a run of Han, kana or Thai in one piece."""
-    return bool(count_unspaced(text))
 
 
 def found_record(collection: str, fields: dict[str, Any], score: float) -> Found:

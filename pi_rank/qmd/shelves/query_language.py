@@ -9,7 +9,9 @@ from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.text import segmented_query
 from pi_rank.words import FUNCTION_WORDS
 
-MAX_TERMS = 64  # of one query: a prompt of 100 KB is a question with something pasted into it
+# Of one query: a prompt of 100 kB is a question with something pasted into it.
+MAX_TERMS = 64
+MAX_CHARACTERS = 2048
 _PUNCTUATION = "?!.,:;()[]{}<>'\"`"
 _PIECE = re.compile(r'(-?)"([^"]*)"|(\S+)')
 _TYPED_LINE = re.compile(r"\s*(lex|vec|hyde|intent|expand)\s*:\s*(.*)$", re.IGNORECASE)
@@ -41,8 +43,9 @@ def parse_lexical(text: str) -> Lexical:
     """Words are beginnings, "phrases" are verbatim, -words and -"phrases" are excluded.
 
     Where nothing but exclusions is asked for, they are taken for words: `--help me` and `-deploy` are
-    questions. Only the first `MAX_TERMS` terms count.
+    questions. Only the first `MAX_TERMS` terms of the first `MAX_CHARACTERS` characters count.
     """
+    text = text[:MAX_CHARACTERS]
     wanted: list[str] = []
     excluded: list[str] = []
     words: list[str] = []
@@ -74,6 +77,7 @@ def telling_words(text: str) -> tuple[str, ...]:
 
 def natural_language(text: str) -> bool:
     """Whether the text uses nothing of the lexical language, so that asking for any of its words is fair."""
+    text = text[:MAX_CHARACTERS]
     return '"' not in text and not re.search(r"(?:^|\s)-\w", text)
 
 
@@ -116,7 +120,7 @@ def _without(wanted: str, excluded: tuple[str, ...]) -> str:
 
 def _expression(term: str, *, prefix: bool) -> str:
     """A quoted FTS5 phrase; nothing for a term without a letter or digit, which FTS5 cannot find."""
-    text = " ".join(segmented_query(term).replace('"', " ").split())
+    text = " ".join(segmented_query(term).replace('"', " ").split()[:MAX_TERMS])
     if not any(character.isalnum() for character in text):
         return ""
     return f'"{text}"*' if prefix else f'"{text}"'

@@ -12,6 +12,7 @@ import numpy as np
 
 from pi_rank.qmd.index.index import generation, open_index, translated
 from pi_rank.qmd.shelves.found import Found, Ranked
+from pi_rank.qmd.shelves.query_language import MAX_TERMS
 from pi_rank.qmd.text import segmented_query
 from pi_rank.qmd.warm.memory import highest_score
 from pi_rank.ranking.lexical import LexicalIndex
@@ -92,7 +93,7 @@ class WarmFiles:
         version = self._fresh()
         if version is None:
             return Ranked("none", [])
-        terms = self._analyzer.query_terms(segmented_query(text))
+        terms = self._analyzer.query_terms(segmented_query(text))[:MAX_TERMS]
         eligible = _eligible(version, names)
         depth = _depth(k, len(version.ids))
         rows, scores = version.lexical.search(terms, depth, eligible=eligible, tie_rank=version.tie_rank)
@@ -100,18 +101,20 @@ class WarmFiles:
         spans = [None] * len(rows)
         return Ranked("any", _documents(version, rows.tolist(), (scores / most).tolist(), spans, k))
 
-    def semantic(self, names: Sequence[str], vector: npt.NDArray[np.float32], k: int) -> Ranked | None:
-        """Files by the cosine of their nearest passage; None where nothing is embedded."""
+    def semantic(self, names: Sequence[str], vector: npt.NDArray[np.float32], k: int) -> Ranked:
+        """Files by the cosine of their nearest passage; `why` says what is not embedded yet."""
         version = self._fresh()
+        pending = "" if version is None else _pending(version, names)
         if version is None or version.vectors is None:
-            return None
+            return Ranked("none", [], pending)
         eligible = _eligible(version, names)[version.passage_chunk]
         order = np.arange(len(version.passage_chunk), dtype=np.int32)
         depth = _depth(k, len(order))
         hits = version.vectors.search(vector, depth, eligible=np.ascontiguousarray(eligible), tie_rank=order)
         rows = version.passage_chunk[hits.rows].tolist()
         spans = [version.passage_spans[row] for row in hits.rows.tolist()]
-        return Ranked("semantic", _documents(version, rows, hits.scores.tolist(), spans, k))
+        mode = "semantic" if len(rows) else "none"
+        return Ranked(mode, _documents(version, rows, hits.scores.tolist(), spans, k), pending)
 
     def _fresh(self) -> _Version | None:
         """The index file's present version; None while there is no file."""
@@ -125,6 +128,19 @@ class WarmFiles:
                 if self._version is None or self._version.generation != now:
                     self._version = _read(self._connection, self._version, now, self._model_id)
             return self._version
+
+
+def _pending(version: _Version, names: Sequence[str]) -> str:
+    """What of the collections has no vector, in a clause; empty where all have."""
+    eligible = _eligible(version, names)[version.passage_chunk].astype(np.bool_)
+    without = eligible if version.vectors is None else eligible & (version.vectors.row_node < 0)
+    if not without.any():
+        return ""
+    chunks = {version.chunks[row] for row in version.passage_chunk[without].tolist()}
+    files = len({(chunk.collection, chunk.path) for chunk in chunks if chunk is not None})
+    if without.sum() == eligible.sum():
+        return f"nothing of {', '.join(names)} is embedded yet ('qmd embed')"
+    return f"{files} files of {', '.join(names)} are not wholly embedded yet ('qmd embed')"
 
 
 def _eligible(version: _Version, names: Sequence[str]) -> npt.NDArray[np.uint8]:

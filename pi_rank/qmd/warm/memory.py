@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 
 from pi_rank.errors import StoreError
-from pi_rank.qmd.shelves.found import Found, Ranked
+from pi_rank.qmd.shelves.found import Found, Ranked, relevance
 from pi_rank.qmd.shelves.fts import bound
 from pi_rank.qmd.shelves.memory import found_record
+from pi_rank.qmd.shelves.query_language import MAX_TERMS
 from pi_rank.qmd.warm.models import MARKDOWN_MODEL, Models
-from pi_rank.ranking.blend import DEFAULTS
 from pi_rank.ranking.terms import matching_terms
 from pi_rank.snapshot.snapshot import Snapshot, load_snapshot, refresh_snapshot
 from pi_rank.store.store import MemoryStore
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 
     from pi_rank.ranking.analysis import FtsAnalyzer
     from pi_rank.ranking.lexical import LexicalIndex
-
-# What the engine's order gives to the query's own text: cosine 1, half of which is taken away and given
-# back, and every word.
-HIGHEST_BLEND = 1.0 + DEFAULTS.words
 
 
 class WarmMemory:
@@ -67,35 +63,49 @@ class WarmMemory:
         snapshot = self._fresh()
         if snapshot is None:
             return Ranked("none", [])
-        found = self._scored(snapshot, self._analyzer.query_terms(text), k)
+        found = self._scored(snapshot, self._analyzer.query_terms(text)[:MAX_TERMS], k)
         if found:
             return Ranked("any", found)
         return Ranked("terms", self._scored(snapshot, matching_terms(text, snapshot.lexical), k))
 
-    def semantic(self, text: str, k: int) -> Ranked | None:
-        """Records by cosine; None where no record is embedded, or the model is late."""
+    def semantic(self, text: str, k: int) -> Ranked:
+        """Records by cosine; `why` says what is not embedded, or why there is no vector of the query."""
         snapshot = self._fresh()
-        vector = self._vector(snapshot, text)
+        vector, why = self._vector(snapshot, text)
         if snapshot is None or snapshot.vectors is None or vector is None:
-            return None
+            return Ranked("none", [], why)
         hits = snapshot.vectors.search(
             vector, k, eligible=snapshot.active.view(np.uint8), tie_rank=snapshot.tie_rank
         )
         pairs = zip(hits.rows.tolist(), hits.scores.tolist(), strict=True)
-        return Ranked("semantic", [self._found(snapshot, row, max(0.0, score)) for row, score in pairs])
+        return Ranked("semantic", [self._found(snapshot, row, max(0.0, score)) for row, score in pairs], why)
 
-    def hybrid(self, text: str, k: int) -> Ranked | None:
-        """Records in the engine's own order of words and meaning; None where only one of them finds any."""
+    def hybrid(self, text: str, k: int) -> Ranked:
+        """Records in the engine's own order of words and meaning; `none` where only one of them finds any.
+
+        A score is the relevance of the record, or of the most relevant one behind it: who is ranked before
+        another by what the query's best records have in common is no less to the point.
+        """
         snapshot = self._fresh()
-        vector = self._vector(snapshot, text)
-        if snapshot is None or vector is None:
-            return None
+        vector, why = self._vector(snapshot, text)
+        if snapshot is None or snapshot.vectors is None or vector is None:
+            return Ranked("none", [], why)
         ranking = rank(snapshot, self._analyzer, text, vector, snapshot.active.view(np.uint8), depth=k)
         if ranking.mode != "hybrid":
-            return None
-        pairs = zip(ranking.rows[:k].tolist(), ranking.scores[:k].tolist(), strict=True)
-        shares = [(row, max(0.0, min(1.0, score / HIGHEST_BLEND))) for row, score in pairs]
-        return Ranked("hybrid", [self._found(snapshot, row, share) for row, share in shares])
+            return Ranked("none", [], why)
+        rows = ranking.rows[:k]
+        cosines = np.nan_to_num(snapshot.vectors.products(vector, rows)).clip(0.0, 1.0)
+        shares = self._shares(snapshot, self._analyzer.query_terms(text)[:MAX_TERMS], rows)
+        scores = np.maximum.accumulate(relevance(cosines, shares)[::-1])[::-1]
+        pairs = zip(rows.tolist(), scores.tolist(), strict=True)
+        return Ranked("hybrid", [self._found(snapshot, row, score) for row, score in pairs], why)
+
+    def _shares(
+        self, snapshot: Snapshot, terms: tuple[str, ...], rows: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """What each row has of the best BM25 score that any could have: float64[m], 0 to 1."""
+        scores, _ = snapshot.lexical.score_rows(terms, rows)
+        return (scores / highest_score(snapshot.lexical, terms, snapshot.tie_rank)).clip(0.0, 1.0)
 
     def _scored(self, snapshot: Snapshot, terms: tuple[str, ...], k: int) -> list[Found]:
         eligible = snapshot.active.view(np.uint8)
@@ -123,12 +133,17 @@ class WarmMemory:
                 self._snapshot = refresh_snapshot(self._snapshot, self._store, model_id)
             return self._snapshot
 
-    def _vector(self, snapshot: Snapshot | None, text: str) -> npt.NDArray[np.float32] | None:
-        """The query's vector by the model of the snapshot's own vectors; None where it is late or another."""
-        model = self._models.of(self._model) if snapshot is not None and self._model else None
-        if snapshot is None or model is None or snapshot.model_id != model.model_id:
-            return None
-        return self._models.vector(self._model, text)
+    def _vector(self, snapshot: Snapshot | None, text: str) -> tuple[npt.NDArray[np.float32] | None, str]:
+        """(the query's vector by the model of the snapshot's own vectors or None, what is missing)."""
+        if snapshot is None:
+            return None, f"{self._name} has not been read yet ('qmd update')"
+        pending = unembedded(snapshot)
+        if pending and pending == snapshot.active.sum():
+            return None, f"nothing of {self._name} is embedded yet ('qmd update')"
+        vector, why = self._models.vector(self._model, text)
+        if vector is not None and snapshot.model_id != self._models.of(self._model).model_id:
+            return None, f"{self._name} is embedded with another model ('qmd update')"
+        return vector, why or (f"{pending} records of {self._name} are not embedded yet" if pending else "")
 
     def _open(self) -> bool:
         if not self._path.is_file():
@@ -140,6 +155,14 @@ class WarmMemory:
                 raise
             return False  # another process is just making it
         return True
+
+
+def unembedded(snapshot: Snapshot) -> int:
+    """How many active records have no vector of the model that answers."""
+    active = snapshot.active
+    if snapshot.vectors is None:
+        return int(active.sum())
+    return int((active & (snapshot.vectors.row_node < 0)).sum())
 
 
 def highest_score(index: LexicalIndex, terms: tuple[str, ...], tie_rank: npt.NDArray[np.int32]) -> float:

@@ -36,15 +36,23 @@ class Models:
                 self._known[name] = QueryEmbedder(name if self.enabled else None)
             return self._known[name]
 
-    def vector(self, name: str, text: str) -> npt.NDArray[np.float32] | None:
-        """float32[dimension] of unit length; None where there is no model, or it is late."""
+    def vector(self, name: str, text: str) -> tuple[npt.NDArray[np.float32] | None, str]:
+        """(float32[dimension] of unit length, ""); or (None, why there is none)."""
         deadline = None if self._patience is None else time.perf_counter() + self._patience
-        return self.of(name).request(text, deadline).get()
+        request = self.of(name).request(text, deadline)
+        vector = request.get()
+        return vector, "" if vector is not None else _reason(request.status)
 
     def close(self) -> None:
         """Let go of the models."""
         for each in self._known.values():
             each.close()
+
+
+def _reason(status: str) -> str:
+    if status == "late":
+        return "the model is late, or is just being loaded"
+    return f"the model {status}" if status.startswith("failed") else f"there is {status}"
 
 
 def model_id(name: str) -> str:

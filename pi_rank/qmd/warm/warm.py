@@ -66,21 +66,21 @@ class Warm:
         """Markdown files with any of the text's words."""
         return self._warm_files().lexical(names, text, k)
 
-    def files_semantic(self, names: Sequence[str], text: str, k: int) -> Ranked | None:
-        """Markdown files near to the query in meaning; None without a model in time, or vectors."""
-        vector = self._models.vector(MARKDOWN_MODEL, text)
-        return None if vector is None else self._warm_files().semantic(names, vector, k)
+    def files_semantic(self, names: Sequence[str], text: str, k: int) -> Ranked:
+        """Markdown files near to the query in meaning; `why` says what that could not be told of."""
+        vector, why = self._models.vector(MARKDOWN_MODEL, text)
+        return Ranked("none", [], why) if vector is None else self._warm_files().semantic(names, vector, k)
 
     def memory_lexical(self, collection: Collection, text: str, k: int) -> Ranked:
         """Records with any of the text's words, or, where there is none, with words like them."""
         return self._memory(collection).lexical(text, k)
 
-    def memory_semantic(self, collection: Collection, text: str, k: int) -> Ranked | None:
-        """Records near to the query in meaning; None without a model in time, or vectors."""
+    def memory_semantic(self, collection: Collection, text: str, k: int) -> Ranked:
+        """Records near to the query in meaning; `why` says what that could not be told of."""
         return self._memory(collection).semantic(text, k)
 
-    def memory_hybrid(self, collection: Collection, text: str, k: int) -> Ranked | None:
-        """Records by words and meaning together; None where only one of them finds any."""
+    def memory_hybrid(self, collection: Collection, text: str, k: int) -> Ranked:
+        """Records by words and meaning together; `none` where only one of them finds any."""
         return self._memory(collection).hybrid(text, k)
 
     def engine(self, root: Path) -> MemoryEngine:

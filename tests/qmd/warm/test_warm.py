@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from pi_rank.qmd.arguments import parse
-from pi_rank.qmd.command import dispatch
 from pi_rank.qmd.commands.call import Call
 from pi_rank.qmd.commands.embedding_run import embed
 from pi_rank.qmd.config import load
 from pi_rank.qmd.paths import places
 from pi_rank.qmd.warm import files as warm_files
-from pi_rank.qmd.warm.warm import Warm
 from pi_rank.store.store import MemoryStore
+from tests.qmd.warm.conftest import embed_all
 from tests.support.memory import write_root
 
 WORDS = [
@@ -39,35 +38,6 @@ def notes(n, seed=7):
     for number in range(n):
         size = int(rng.integers(5, 60))
         yield f"n{number:03}.md", f"# Note {number}\n\n" + " ".join(rng.choice(WORDS, size)) + "\n"
-
-
-class Hosted:
-    """Runs commands in one long-lived process, as the daemon does."""
-
-    def __init__(self, world, warm):
-        self.world, self.warm = world, warm
-
-    def json(self, *argv):
-        out: list[str] = []
-        err: list[str] = []
-        where = places(self.world.environment)
-        call = Call(
-            parse(argv),
-            where,
-            self.world.environment,
-            str(self.world.home),
-            out.append,
-            err.append,
-            self.warm,
-        )
-        assert dispatch(call) == 0, err
-        return json.loads("".join(out))
-
-
-@pytest.fixture
-def hosted(world):
-    with Warm.opened(places(world.environment)) as warm:
-        yield Hosted(world, warm)
 
 
 def add_notes(world, n=60):
@@ -128,13 +98,6 @@ def test_an_index_that_is_mostly_new_is_built_again(hosted, monkeypatch):
     assert len(hosted.warm._files._version.ids) == 40
 
 
-def embed_all(world):
-    call = Call(
-        parse(["embed"]), places(world.environment), world.environment, "/", lambda _: None, lambda _: None
-    )
-    return embed(call, list(load(call.places.config).collections.values()), None)
-
-
 def test_meaning(hosted):
     hosted.world.documents()
     hosted.world.ok("collection", "add", str(hosted.world.home / "docs"), "--name", "docs")
@@ -156,9 +119,9 @@ def test_words_and_meaning_are_fused(hosted):
     (row,) = hosted.json("query", "--json", "--explain", "-n", "1", "when is a deploy on friday forbidden")
     assert row["explain"]["mode"] == "hybrid"
     parts = row["explain"]["rrf"]["contributions"]
-    assert [(part["source"], part["weight"]) for part in parts] == [("fts", 0.45), ("vec", 0.55)]
-    best = sum(part["weight"] / 61 for part in parts)
-    assert row["explain"]["blendedScore"] == pytest.approx(row["explain"]["rrf"]["baseScore"] / best)
+    assert [part["source"] for part in parts] == ["fts", "vec"]
+    words, cosine = (part["backendScore"] for part in parts)
+    assert row["explain"]["blendedScore"] == pytest.approx(1 - (1 - words) * (1 - cosine))
 
 
 def test_structured_queries_weigh_the_first_search_twice(hosted):
