@@ -9,15 +9,14 @@ One call, because the arrays have a few hundred rows: a call into numpy for each
 step. The steps are in kernels/blend.hpp.
 """
 
-cimport numpy as cnp
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
-from arrays cimport double_array, int_array
+from arrays cimport Array, array_of, import_numpy
 from pi_rank._core.bm25 cimport score_into
 from pi_rank._core.vectors cimport Table, VectorTable
 
-cnp.import_array()
+import_numpy()
 
 
 cdef extern from "kernels/blend.hpp" namespace "pi_blend" nogil:
@@ -56,45 +55,49 @@ cdef extern from "kernels/blend.hpp" namespace "pi_blend" nogil:
 
 
 def blend(
-    tuple segments, tuple terms, int64_t live_rows, const int32_t[::1] lexical_rows,
-    VectorTable table, const float[::1] query, const int32_t[::1] hit_rows, const double[::1] hit_scores,
-    const int32_t[::1] tie_rank, constants,
+    tuple segments, tuple terms, int64_t live_rows, lexical_rows, VectorTable table, query, hit_rows, hit_scores,
+    tie_rank, constants,
 ):
-    cdef const int32_t[::1] row_node = table.row_node
+    lexical = Array[int32_t](lexical_rows, "lexical_rows")
+    asked = Array[float](query, "query")
+    semantic = Array[int32_t](hit_rows, "hit_rows")
+    cosines = Array[double](hit_scores, "hit_scores")
+    ties = Array[int32_t](tie_rank, "tie_rank")
+    row_node = Array[int32_t](table.row_node, "row_node")
     cdef Hits hits
     cdef Rule rule
     cdef Candidates found
     cdef Ranked best
-    hits.rows, hits.cosines, hits.count = &hit_rows[0], &hit_scores[0], hit_rows.shape[0]
+    hits.rows, hits.cosines, hits.count = semantic.data(), cosines.data(), semantic.size()
     rule.words, rule.coverage, background, rule.centre, rule.centre_hits = constants[:5]
     rule.background_begin, rule.background_end = background
     rule.feedback, rule.feedback_rows = constants[5:]
-    if hits.count == 0 or hit_scores.shape[0] != hit_rows.shape[0] or not (rule.centre_hits and rule.feedback_rows):
+    if hits.count == 0 or cosines.size() != semantic.size() or not (rule.centre_hits and rule.feedback_rows):
         raise ValueError("a blend needs semantic hits, a score of each, and a row at least for each mean")
-    if query.shape[0] != <Py_ssize_t>table.table.dimension or tie_rank.shape[0] != row_node.shape[0]:
+    if asked.size() != <Py_ssize_t>table.table.dimension or ties.size() != row_node.size():
         raise ValueError(
-            f"query and tie_rank have {query.shape[0]} and {tie_rank.shape[0]} entries; "
-            f"the index has dimension {table.table.dimension} and {row_node.shape[0]} rows"
+            f"query and tie_rank have {asked.size()} and {ties.size()} entries; "
+            f"the index has dimension {table.table.dimension} and {row_node.size()} rows"
         )
-    if not (_are_rows(lexical_rows, row_node, -1) and _are_rows(hit_rows, row_node, 0)):
-        raise ValueError(f"hits must be rows from 0 to {row_node.shape[0] - 1}, semantic ones with a vector")
-    found = merged(&lexical_rows[0], lexical_rows.shape[0], hits)
+    if not (_are_rows(lexical, row_node, -1) and _are_rows(semantic, row_node, 0)):
+        raise ValueError(f"hits must be rows from 0 to {row_node.size() - 1}, semantic ones with a vector")
+    found = merged(lexical.data(), lexical.size(), hits)
     score_into(
         segments, terms, live_rows, found.rows.data(), found.rows.size(), found.bm25.data(), found.coverage.data()
     )
     with nogil:
-        best = ranked(found, hits, table.table, &row_node[0], &query[0], &tie_rank[0], rule)
+        best = ranked(found, hits, table.table, row_node.data(), asked.data(), ties.data(), rule)
     return (
-        int_array(best.rows), double_array(best.scores),
-        (int_array(best.lexical_rank), double_array(best.lexical)),
-        (int_array(best.semantic_rank), double_array(best.semantic)),
+        array_of(best.rows), array_of(best.scores),
+        (array_of(best.lexical_rank), array_of(best.lexical)),
+        (array_of(best.semantic_rank), array_of(best.semantic)),
         best.relevance,
     )
 
 
-cdef bint _are_rows(const int32_t[::1] rows, const int32_t[::1] row_node, int32_t least_node) noexcept:
+cdef bint _are_rows(const Array[int32_t]& rows, const Array[int32_t]& row_node, int32_t least_node) noexcept:
     cdef Py_ssize_t i
-    for i in range(rows.shape[0]):
-        if rows[i] < 0 or rows[i] >= row_node.shape[0] or row_node[rows[i]] < least_node:
+    for i in range(rows.size()):
+        if rows[i] < 0 or rows[i] >= row_node.size() or row_node[rows[i]] < least_node:
             return False
     return True

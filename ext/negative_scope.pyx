@@ -38,9 +38,9 @@ from __future__ import annotations
 from unicodedata import category, normalize
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
+from arrays cimport array_of, import_numpy
 from scope_native cimport (
     DIGIT,
     IGNORED,
@@ -336,10 +336,5 @@ cdef int _find(
 
 
 cdef object _int32_array(const vector[int32_t]& values):
-    import numpy as np  # not at the top: those who only tokenise need not wait for it
-
-    array = np.empty(values.size(), dtype=np.int32)
-    cdef int32_t[::1] view = array
-    if values.size():
-        memcpy(&view[0], values.data(), values.size() * sizeof(int32_t))
-    return array
+    import_numpy()  # not at the top: those who only tokenise need not wait for it
+    return array_of(values)

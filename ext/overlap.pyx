@@ -5,85 +5,74 @@
     rows, ratios = index.best(("bun", "test"), 2, 0.15, eligible, tie_rank)
 """
 
-cimport numpy as cnp
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
-from terms cimport find_term
-from topk cimport Hit, finish, hit_arrays
+from arrays cimport Array, import_numpy
+from terms cimport Terms
+from topk cimport Hit, hit_arrays
 
-cnp.import_array()
+import_numpy()
+
+
+cdef extern from "kernels/overlap.hpp" namespace "pi_rank" nogil:
+    cdef cppclass Overlaps:
+        const int64_t* offsets
+        const int32_t* numbers
+        const int32_t* content
+        const int32_t* rows
+        int64_t count
+        vector[Hit] best(
+            const vector[int32_t]& terms, int64_t n_terms, size_t k, double least, const uint8_t* eligible,
+            const int32_t* tie_rank
+        ) except +
 
 
 cdef class OverlapIndex:
-    cdef const uint8_t[::1] blob
-    cdef const int64_t[::1] ends
-    cdef const int32_t[::1] slots
-    cdef const uint8_t[::1] function
-    cdef const int64_t[::1] offsets
-    cdef const int32_t[::1] numbers
-    cdef const int32_t[::1] content
-    cdef const int32_t[::1] rows
+    cdef Array[uint8_t] blob
+    cdef Array[int64_t] ends
+    cdef Array[int32_t] slots
+    cdef Array[uint8_t] function
+    cdef Array[int64_t] offsets
+    cdef Array[int32_t] numbers
+    cdef Array[int32_t] content
+    cdef Array[int32_t] rows
+    cdef Terms terms
+    cdef Overlaps overlaps
 
-    def __init__(self, dict segment, const int32_t[::1] rows):
-        self.blob = segment["blob"]
-        self.ends = segment["ends"]
-        self.slots = segment["slots"]
-        self.function = segment["function"]
-        self.offsets = segment["offsets"]
-        self.numbers = segment["rows"]
-        self.content = segment["content"]
-        self.rows = rows
-        if segment["first_row"][0] != 0 or self.content.shape[0] != rows.shape[0]:
-            raise ValueError(f"the segment has {self.content.shape[0]} documents for {rows.shape[0]} rows")
+    def __init__(self, dict segment, rows):
+        self.blob = Array[uint8_t](segment["blob"], "blob")
+        self.ends = Array[int64_t](segment["ends"], "ends")
+        self.slots = Array[int32_t](segment["slots"], "slots")
+        self.function = Array[uint8_t](segment["function"], "function")
+        self.offsets = Array[int64_t](segment["offsets"], "offsets")
+        self.numbers = Array[int32_t](segment["rows"], "rows")
+        self.content = Array[int32_t](segment["content"], "content")
+        self.rows = Array[int32_t](rows, "rows")
+        if segment["first_row"][0] != 0 or self.content.size() != self.rows.size():
+            raise ValueError(f"the segment has {self.content.size()} documents for {self.rows.size()} rows")
+        self.terms.slots, self.terms.n_slots = self.slots.data(), self.slots.size()
+        self.terms.ends, self.terms.blob = self.ends.data(), self.blob.data()
+        self.overlaps.offsets, self.overlaps.numbers = self.offsets.data(), self.numbers.data()
+        self.overlaps.content, self.overlaps.rows = self.content.data(), self.rows.data()
+        self.overlaps.count = self.rows.size()
 
-    def best(
-        self, tuple terms, Py_ssize_t k, double least, const uint8_t[::1] eligible, const int32_t[::1] tie_rank
-    ):
-        cdef vector[int32_t] counts, found
+    def best(self, tuple terms, Py_ssize_t k, double least, eligible, tie_rank):
+        flags = Array[uint8_t](eligible, "eligible")
+        ties = Array[int32_t](tie_rank, "tie_rank")
+        cdef vector[int32_t] found
         cdef vector[Hit] hits
         cdef int32_t term
-        cdef Py_ssize_t n_rows = self.rows.shape[0], n_terms = len(terms)
-        cdef int64_t slot
-        if n_rows and self.rows[n_rows - 1] >= min(eligible.shape[0], tie_rank.shape[0]):
+        cdef bytes encoded
+        cdef Py_ssize_t n_rows = self.rows.size(), n_terms = len(terms)
+        if n_rows and self.rows[n_rows - 1] >= min(flags.size(), ties.size()):
             raise ValueError("eligible and tie_rank must have an entry for every row of the index")
         for text in terms:
             encoded = (<str?>text).encode("utf-8", "replace")
-            term = find_term(
-                <const uint8_t*><const char*>encoded, len(encoded), &self.slots[0], self.slots.shape[0],
-                &self.ends[0], &self.blob[0], &slot,
-            )
+            term = self.terms.find(<const uint8_t*><const char*>encoded, len(encoded))
             if term >= 0 and not self.function[term]:
                 found.push_back(term)
         if found.size():
-            counts.assign(n_rows, 0)
             with nogil:
-                self.count(found, counts)
-                self.collect(counts, n_terms, least, eligible, tie_rank, hits)
-                finish(hits, max(k, 0))
+                hits = self.overlaps.best(found, n_terms, max(k, 0), least, flags.data(), ties.data())
         return hit_arrays(hits)
-
-    cdef void count(self, const vector[int32_t]& terms, vector[int32_t]& counts) noexcept nogil:
-        cdef size_t i
-        cdef int64_t at
-        for i in range(terms.size()):
-            for at in range(self.offsets[terms[i]], self.offsets[terms[i] + 1]):
-                counts[self.numbers[at]] += 1
-
-    cdef void collect(
-        self, const vector[int32_t]& counts, Py_ssize_t n_terms, double least,
-        const uint8_t[::1] eligible, const int32_t[::1] tie_rank, vector[Hit]& hits,
-    ) noexcept nogil:
-        """A hit for each eligible row whose share of the smaller set is more than `least`."""
-        cdef Hit hit
-        cdef double smaller, enough = least * (1.0 - 1e-9)  # so near to `least` that the quotient has to decide
-        cdef size_t i
-        for i in range(counts.size()):
-            smaller = <double>min(n_terms, self.content[i])
-            # Few rows come this far, and only they are looked up in the arrays of all rows.
-            if counts[i] and counts[i] >= enough * smaller and eligible[self.rows[i]]:
-                hit.row = self.rows[i]
-                hit.score = counts[i] / smaller
-                hit.tie = tie_rank[hit.row]
-                if hit.score > least:
-                    hits.push_back(hit)

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import numpy as np
 
-cimport numpy as cnp
 from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.math cimport NAN
+from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
+from arrays cimport Array, Matrix, NewArray, import_numpy
 from topk cimport Hit, hit_arrays
 
 from pi_rank.errors import VectorError
 
-cnp.import_array()
+import_numpy()
 
 cdef double TOLERANCE = 1e-3  # how far from 1 the length of a "unit" vector may be; a float16 copy stays within
 NORM_TOLERANCE = TOLERANCE
@@ -65,16 +67,15 @@ def checked_vectors(value, name, dimension=None):
         raise VectorError(f"{name} must have a dimension between 1 and 65536, not {array.shape[1]}")
     if dimension is not None and array.shape[1] != dimension:
         raise VectorError(f"{name} has dimension {array.shape[1]}, the index {dimension}: was the model changed?")
-    cdef const float[:, ::1] view = array
-    cdef int64_t n = view.shape[0], at = 0
-    if n:
-        with nogil:
-            at = first_not_unit(&view[0, 0], n, view.shape[1], TOLERANCE)
-    if at < n:
+    vectors = Matrix[float](array, "vectors")
+    cdef int64_t at
+    with nogil:
+        at = first_not_unit(vectors.data(), vectors.rows(), vectors.columns(), TOLERANCE)
+    if at < vectors.rows():
         if not np.isfinite(array[at]).all():
             raise VectorError(f"{name}[{at}] holds a value that is not finite (NaN or infinity)")
         raise VectorError(
-            f"{name}[{at}] has length {length(&view[at, 0], view.shape[1]):.4g}, not 1: normalise vectors first"
+            f"{name}[{at}] has length {length(vectors[at], vectors.columns()):.4g}, not 1: normalise vectors first"
         )
     return array
 
@@ -91,11 +92,11 @@ cdef class VectorTable:
 
         :raises VectorError: see `checked_vectors`; or a node that does not exist.
         """
-        cdef const float[:, ::1] view = checked_vectors(vectors, "vectors")
+        checked = Matrix[float](checked_vectors(vectors, "vectors"), "vectors")
         cdef VectorTable made = VectorTable.__new__(VectorTable)
-        made.table.dimension = view.shape[1]
-        made.table.width = (view.shape[1] + STEP - 1) // STEP * STEP
-        made.fill(view)
+        made.table.dimension = checked.columns()
+        made.table.width = (made.table.dimension + STEP - 1) // STEP * STEP
+        made.fill(checked)
         made.set_rows(row_node)
         return made
 
@@ -106,20 +107,19 @@ cdef class VectorTable:
 
         :raises VectorError: as `build`, or another dimension.
         """
-        cdef const float[:, ::1] view = checked_vectors(new_vectors, "new_vectors", self.dimension)
+        checked = Matrix[float](checked_vectors(new_vectors, "new_vectors", self.dimension), "new_vectors")
         cdef VectorTable made = VectorTable.__new__(VectorTable)
         made.table = self.table
-        made.fill(view)
+        made.fill(checked)
         made.set_rows(row_node)
         return made
 
-    cdef int fill(self, const float[:, ::1] view) except -1:
-        cdef int64_t n = view.shape[0]
+    cdef int fill(self, const Matrix[float]& vectors) except -1:
+        cdef int64_t n = vectors.rows()
         if n > 0x7FFFFFFF - SEGMENT_ROWS - self.table.count:
             raise VectorError(f"{n + self.table.count} vectors do not fit: an index holds fewer than 2^31")
-        if n:
-            with nogil:
-                self.table = appended(self.table, &view[0, 0], n)
+        with nogil:
+            self.table = appended(self.table, vectors.data(), n)
         return 0
 
     cdef int set_rows(self, row_node) except -1:
@@ -151,17 +151,13 @@ cdef class VectorTable:
         """A copy of the vectors [begin, end), float32[end - begin, d]."""
         if not 0 <= begin <= end <= self.table.count:
             raise VectorError(f"vectors [{begin}, {end}) of {self.table.count} do not exist")
-        out = np.empty((end - begin, self.table.dimension), dtype=np.float32)
-        cdef float[:, ::1] view = out
+        cdef size_t dimension = self.table.dimension
+        copied = NewArray[float](end - begin, dimension)
         cdef int64_t i
-        cdef size_t j
-        cdef const float* source
         with nogil:
             for i in range(end - begin):
-                source = self.table.vector(<int32_t>(begin + i))
-                for j in range(self.table.dimension):
-                    view[i, j] = source[j]
-        return out
+                memcpy(copied.data() + i * dimension, self.table.vector(<int32_t>(begin + i)), dimension * sizeof(float))
+        return copied.object()
 
     def search(self, query, k, *, tie_rank, eligible=None, rows=None, kernel=None):
         """The k rows nearest to `query` (float32[d], unit length) by inner product, best first.
@@ -193,48 +189,48 @@ cdef class VectorTable:
         :return: float64[m], equal to the scores of `search` to the last bit; NaN where a row has no vector.
         :raises VectorError: an array of the wrong dtype, shape or dimension, or a row that is not there.
         """
-        cdef const float[::1] query_view = checked_array(query, "query", np.float32, 1)
-        if query_view.shape[0] != <Py_ssize_t>self.table.dimension:
-            raise VectorError(f"query has dimension {query_view.shape[0]}, the index {self.table.dimension}")
-        cdef const int32_t[::1] row_view = self.some_rows(rows)
-        cdef const int32_t[::1] node_view = self.row_node
+        asked = Array[float](checked_array(query, "query", np.float32, 1), "query")
+        if asked.size() != <Py_ssize_t>self.table.dimension:
+            raise VectorError(f"query has dimension {asked.size()}, the index {self.table.dimension}")
+        chosen = Array[int32_t](self.some_rows(rows), "rows")
+        row_node = Array[int32_t](self.row_node, "row_node")
         cdef const Kernel* kernel = &supported_kernels().list[0]
-        out = np.full(row_view.shape[0], np.nan)
-        cdef double[::1] out_view = out
+        found = NewArray[double](chosen.size())
+        found.fill(NAN)
         cdef Py_ssize_t i
         cdef int32_t node
         with nogil:
-            for i in range(row_view.shape[0]):
-                node = node_view[row_view[i]]
+            for i in range(chosen.size()):
+                node = row_node[chosen[i]]
                 if node >= 0:
-                    out_view[i] = kernel.score(&query_view[0], self.table.vector(node), self.table.dimension)
-        return out
+                    found[i] = kernel.score(asked.data(), self.table.vector(node), self.table.dimension)
+        return found.object()
 
     cdef list run(self, queries, k, tie_rank, eligible, rows, kernel):
-        cdef const float[:, ::1] query_view = checked_vectors(queries, "query", self.dimension)
-        cdef const int32_t[::1] node_view = self.row_node
-        cdef const int32_t[::1] tie_view = self.per_row(tie_rank, "tie_rank", np.int32)
-        cdef const int32_t[::1] rows_view = self.row_node if rows is None else self.some_rows(rows)
+        asked = Matrix[float](checked_vectors(queries, "query", self.dimension), "query")
+        row_node = Array[int32_t](self.row_node, "row_node")
+        ties = Array[int32_t](self.per_row(tie_rank, "tie_rank", np.int32), "tie_rank")
+        cdef Array[int32_t] chosen_rows
+        if rows is not None:
+            chosen_rows = Array[int32_t](self.some_rows(rows), "rows")
         flags = [None if each is None else self.per_row(each, "eligible", np.uint8) for each in eligible]
         cdef const Kernel* chosen = &supported_kernels().list[kernel_index(kernel)]
         if k < 0:
             raise VectorError(f"k must not be negative, but is {k}")
-        cdef int64_t most = min(k, rows_view.shape[0])
+        cdef int64_t count = row_node.size() if rows is None else chosen_rows.size()
+        cdef int64_t most = min(k, count)
         if most == 0 or not flags:
             return [(np.empty(0, np.int32), np.empty(0, np.float64)) for _ in flags]
         cdef vector[const uint8_t*] flag_pointers
         for each in flags:
             flag_pointers.push_back(first_flag(each))
         cdef Rows what
-        what.row_node = &node_view[0]
-        what.tie_rank = &tie_view[0]
-        what.rows = NULL
-        if rows is not None:
-            what.rows = &rows_view[0]
-        what.count = rows_view.shape[0]
+        what.row_node, what.tie_rank = row_node.data(), ties.data()
+        what.rows = chosen_rows.data()  # null where there are none
+        what.count = count
         cdef vector[vector[Hit]] found
         with nogil:
-            found = search_many(self.table, what, flag_pointers, &query_view[0, 0], most, chosen[0])
+            found = search_many(self.table, what, flag_pointers, asked.data(), most, chosen[0])
         return [hit_arrays(found[i]) for i in range(len(flags))]
 
     cdef per_row(self, value, name, dtype):
@@ -254,5 +250,4 @@ cdef const uint8_t* first_flag(flags) except? NULL:
     """Where an eligibility array begins. The caller keeps the array alive."""
     if flags is None:
         return NULL
-    cdef const uint8_t[::1] view = flags
-    return &view[0]
+    return Array[uint8_t](flags, "eligible").data()

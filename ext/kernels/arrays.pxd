@@ -1,22 +1,34 @@
-"""Numpy arrays of C++ vectors. Who cimports this calls import_array()."""
+"""numpy's arrays as the kernels read and make them (array.hpp). Who cimports this calls import_numpy()."""
 
-cimport numpy as cnp
-from libc.stdint cimport int32_t
-from libc.string cimport memcpy
 from libcpp.vector cimport vector
 
 
-cdef inline object int_array(const vector[int32_t]& values):
-    cdef cnp.npy_intp n = values.size()
-    array = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT32, 0)
-    if n:
-        memcpy(cnp.PyArray_DATA(array), values.data(), n * sizeof(int32_t))
-    return array
+cdef extern from "kernels/array.hpp" namespace "pi_rank":
+    int import_numpy() except -1
 
+    cdef cppclass Array[T]:
+        Array()
+        Array(object, const char* name) except +
+        const T* data() nogil
+        Py_ssize_t size() nogil
+        T operator[](Py_ssize_t) nogil
+        vector[T] copy() except +
 
-cdef inline object double_array(const vector[double]& values):
-    cdef cnp.npy_intp n = values.size()
-    array = cnp.PyArray_EMPTY(1, &n, cnp.NPY_FLOAT64, 0)
-    if n:
-        memcpy(cnp.PyArray_DATA(array), values.data(), n * sizeof(double))
-    return array
+    cdef cppclass Matrix[T]:
+        Matrix()
+        Matrix(object, const char* name) except +
+        const T* data() nogil
+        Py_ssize_t rows() nogil
+        Py_ssize_t columns() nogil
+        const T* operator[](Py_ssize_t) nogil
+
+    cdef cppclass NewArray[T]:
+        NewArray()
+        NewArray(Py_ssize_t) except +
+        NewArray(Py_ssize_t, Py_ssize_t) except +
+        T* data() nogil
+        T& operator[](Py_ssize_t) nogil
+        void fill(T) nogil
+        object object()
+
+    object array_of[T](const vector[T]&)

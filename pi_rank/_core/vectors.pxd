@@ -3,6 +3,7 @@
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
+from arrays cimport Matrix
 from topk cimport Hit
 
 
@@ -48,7 +49,7 @@ cdef class VectorTable:
     cdef Table table
     cdef readonly object row_node  # int32[n_rows], read-only
 
-    cdef int fill(self, const float[:, ::1] view) except -1
+    cdef int fill(self, const Matrix[float]& vectors) except -1
     cdef int set_rows(self, row_node) except -1
     cdef list run(self, queries, k, tie_rank, eligible, rows, kernel)
     cdef per_row(self, value, name, dtype)
