@@ -9,14 +9,13 @@ A text has the same vector, to the bit, alone and among others, on every thread 
 
 from __future__ import annotations
 
-import numpy as np
-
-cimport numpy as cnp
 from libc.stdint cimport int32_t, uint8_t, uint64_t, uintptr_t
 from libcpp.memory cimport unique_ptr
 from libcpp.utility cimport move
 
-cnp.import_array()
+from arrays cimport Array, Buffer, NewArray, import_numpy
+
+import_numpy()
 
 
 cdef extern from "encoder/checksum.hpp" namespace "pi_encoder" nogil:
@@ -49,15 +48,15 @@ cdef extern from "encoder/kernels.hpp" namespace "pi_encoder" nogil:
 def kernels() -> tuple[str, ...]:
     """Names of the kernels that this processor can run, best first. All give the same bits."""
     cdef size_t i
-    return tuple(supported_kernels().list[i].name.decode() for i in range(supported_kernels().count))
+    return tuple([supported_kernels().list[i].name.decode() for i in range(supported_kernels().count)])
 
 
 def checksum(content) -> str:
     """128 bits of a buffer in hexadecimal, as `checksum.hpp` defines them: against damage, not forgery."""
-    cdef const uint8_t[::1] view = content
+    buffer = Buffer(content)
     cdef uint64_t[2] found
     with nogil:
-        file_checksum(&view[0] if view.shape[0] else NULL, view.shape[0], found)
+        file_checksum(buffer.data(), buffer.size(), found)
     return f"{found[0]:016x}{found[1]:016x}"
 
 
@@ -70,22 +69,19 @@ cdef class Encoder:
         unknown here. The message has no subject: "is cut short".
     """
 
-    cdef object content
-    cdef const uint8_t[::1] view
+    cdef Buffer content
     cdef Model model
     cdef ScratchPool scratch
     cdef const Kernel* kernel
 
     def __init__(self, content, kernel=None):
         self.kernel = &supported_kernels().list[kernel_index(kernel)]
-        self.content = content
-        self.view = content
-        cdef size_t size = self.view.shape[0]
-        if size == 0:
+        self.content = Buffer(content)
+        if self.content.size() == 0:
             raise ValueError("is empty")
-        if <uintptr_t>&self.view[0] % 4:
+        if <uintptr_t>self.content.data() % 4:
             raise ValueError("does not lie at a multiple of 4 bytes")
-        self.model = read_model(&self.view[0], size)
+        self.model = read_model(self.content.data(), self.content.size())
 
     @property
     def kernel_name(self):
@@ -120,37 +116,36 @@ cdef class Encoder:
             `positions` at most.
         :raises ValueError: anything else.
         """
-        cdef const int32_t[::1] id_view = ids
-        cdef const int32_t[::1] start_view = starts
+        all_ids = Array[int32_t](ids, "ids")
+        begins = Array[int32_t](starts, "starts")
         cdef Texts texts
-        if start_view.shape[0] < 1 or start_view[0] != 0:
+        if begins.size() < 1 or begins[0] != 0:
             raise ValueError("starts must begin with 0")
-        texts.count = start_view.shape[0] - 1
-        out = np.empty((texts.count, self.model.width), np.float32)
+        texts.count = begins.size() - 1
+        vectors = NewArray[float](texts.count, self.model.width)
         if texts.count == 0:
-            return out
-        self.check(id_view, start_view)
-        texts.ids = &id_view[0]
-        texts.starts = &start_view[0]
-        cdef float[:, ::1] out_view = out
+            return vectors.object()
+        self.check(all_ids, begins)
+        texts.ids = all_ids.data()
+        texts.starts = begins.data()
         cdef unique_ptr[Scratch] scratch
         with nogil:
             scratch = self.scratch.take()
-            self.kernel.encode(self.model, texts, scratch.get()[0], &out_view[0, 0])
+            self.kernel.encode(self.model, texts, scratch.get()[0], vectors.data())
             self.scratch.give_back(move(scratch))
-        return out
+        return vectors.object()
 
-    cdef int check(self, const int32_t[::1] ids, const int32_t[::1] starts) except -1:
-        cdef Py_ssize_t i
-        for i in range(starts.shape[0] - 1):
+    cdef int check(self, const Array[int32_t]& ids, const Array[int32_t]& starts) except -1:
+        cdef Py_ssize_t i, count = starts.size() - 1
+        for i in range(count):
             if not 1 <= starts[i + 1] - starts[i] <= <int32_t>self.model.positions:
                 raise ValueError(
                     f"text {i} has {starts[i + 1] - starts[i]} tokens, "
                     f"which must be from 1 to {self.model.positions}"
                 )
-        if starts[starts.shape[0] - 1] != ids.shape[0]:
-            raise ValueError(f"starts end at {starts[starts.shape[0] - 1]} of {ids.shape[0]} ids")
-        for i in range(ids.shape[0]):
+        if starts[count] != ids.size():
+            raise ValueError(f"starts end at {starts[count]} of {ids.size()} ids")
+        for i in range(ids.size()):
             if not 0 <= ids[i] < <int32_t>self.model.vocabulary:
                 raise ValueError(f"ids[{i}] is {ids[i]}, but there are {self.model.vocabulary} tokens")
         return 0

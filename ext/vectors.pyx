@@ -31,7 +31,7 @@ NORM_TOLERANCE = TOLERANCE
 def kernels() -> tuple[str, ...]:
     """Names of the kernels that this processor can run, best first. All give the same results."""
     cdef size_t i
-    return tuple(supported_kernels().list[i].name.decode() for i in range(supported_kernels().count))
+    return tuple([supported_kernels().list[i].name.decode() for i in range(supported_kernels().count)])
 
 
 cdef size_t kernel_index(name) except *:

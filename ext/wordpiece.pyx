@@ -11,17 +11,14 @@ has words that show it: the order of several marks at one letter that are no acc
 
 from __future__ import annotations
 
-import numpy as np
-
-cimport numpy as cnp
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_GET_LENGTH, PyUnicode_KIND
 from libc.stdint cimport int32_t
 from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
 
-from arrays cimport int_array
+from arrays cimport array_of, import_numpy
 
-cnp.import_array()
+import_numpy()
 
 
 cdef extern from "wordpiece/wordpiece.hpp" namespace "pi_wordpiece" nogil:
@@ -57,7 +54,7 @@ cdef class WordPiece:
         """int32 ids of a text, without marks and however many."""
         cdef vector[int32_t] ids
         cut_text(as_it_lies(text), self.vocabulary.get()[0], ids)
-        return int_array(ids)
+        return array_of(ids)
 
     def encode(self, list texts not None, *, size_t head, size_t limit):
         """Ids of texts, each between [CLS] and [SEP], of a long one the first `head` and the last of `limit`.
@@ -88,7 +85,7 @@ cdef class WordPiece:
                 if count > limit:
                     ids.erase(ids.begin() + first + head, ids.begin() + first + head + count - limit)
                 starts.push_back(<int32_t>ids.size())
-        return int_array(ids), int_array(starts)
+        return array_of(ids), array_of(starts)
 
 
 cdef Text as_it_lies(str text):

@@ -19,13 +19,13 @@ inline int import_numpy() { return PyArray_API == nullptr ? _import_array() : 0;
 // Thrown where a Python exception is set: Cython passes that one on.
 struct PythonError {};
 
-// What numpy calls an element type.
+// numpy's number of an element type.
 template <class T> struct Dtype;
-template <> struct Dtype<uint8_t> { static constexpr int number = NPY_UINT8; static constexpr char name[] = "uint8"; };
-template <> struct Dtype<int32_t> { static constexpr int number = NPY_INT32; static constexpr char name[] = "int32"; };
-template <> struct Dtype<int64_t> { static constexpr int number = NPY_INT64; static constexpr char name[] = "int64"; };
-template <> struct Dtype<float> { static constexpr int number = NPY_FLOAT32; static constexpr char name[] = "float32"; };
-template <> struct Dtype<double> { static constexpr int number = NPY_FLOAT64; static constexpr char name[] = "float64"; };
+template <> struct Dtype<uint8_t> { static constexpr int number = NPY_UINT8; };
+template <> struct Dtype<int32_t> { static constexpr int number = NPY_INT32; };
+template <> struct Dtype<int64_t> { static constexpr int number = NPY_INT64; };
+template <> struct Dtype<float> { static constexpr int number = NPY_FLOAT32; };
+template <> struct Dtype<double> { static constexpr int number = NPY_FLOAT64; };
 
 // A reference to a Python object. Made, copied and dropped by who holds the GIL; what it holds is read without.
 class Reference {
@@ -52,21 +52,31 @@ private:
     PyObject* object_ = nullptr;
 };
 
-// `object` as the array that the kernels read as it is: of this dtype (bool is read as uint8) and number of
-// dimensions, in native byte order, its elements one after another. ValueError or TypeError where it is not.
-inline Reference checked(PyObject* object, const char* name, int number, const char* dtype, int dimensions) {
-    if (!PyArray_Check(object)) {
-        PyErr_Format(PyExc_TypeError, "%s must be a numpy array of %s, not %s", name, dtype, Py_TYPE(object)->tp_name);
-        throw PythonError();
+// A sentence about `object`, the exception of it set.
+[[noreturn]] inline void refuse(PyObject* object, const char* name, int number, int dimensions) {
+    PyObject* wanted = reinterpret_cast<PyObject*>(PyArray_DescrFromType(number));
+    if (wanted != nullptr && !PyArray_Check(object)) {
+        PyErr_Format(PyExc_TypeError, "%s must be a numpy array of %S, not %s", name, wanted,
+                     Py_TYPE(object)->tp_name);
+    } else if (wanted != nullptr) {
+        auto* array = reinterpret_cast<PyArrayObject*>(object);
+        PyErr_Format(PyExc_ValueError, "%s must be a contiguous array of %S with %d dimension(s), not %s%S with %d",
+                     name, wanted, dimensions, PyArray_IS_C_CONTIGUOUS(array) ? "" : "a strided one of ",
+                     PyArray_DESCR(array), PyArray_NDIM(array));
     }
+    Py_XDECREF(wanted);
+    throw PythonError();
+}
+
+// `object` as an array to be read as it lies: of this dtype (bool is read as uint8) and number of dimensions, in the
+// processor's byte order, its elements one after another. TypeError or ValueError where it is none.
+inline Reference checked(PyObject* object, const char* name, int number, int dimensions) {
+    if (!PyArray_Check(object)) refuse(object, name, number, dimensions);
     auto* array = reinterpret_cast<PyArrayObject*>(object);
-    const bool is_bytes = number == NPY_UINT8 && PyArray_TYPE(array) == NPY_BOOL;
-    if (!(is_bytes || PyArray_EquivTypenums(PyArray_TYPE(array), number)) || PyArray_NDIM(array) != dimensions ||
-        !PyArray_ISCARRAY_RO(array)) {
-        PyErr_Format(PyExc_ValueError, "%s must be a contiguous array of %s with %d dimension(s), not of %S with %d",
-                     name, dtype, dimensions, PyArray_DESCR(array), PyArray_NDIM(array));
-        throw PythonError();
-    }
+    const int theirs = PyArray_TYPE(array);
+    const bool same = PyArray_EquivTypenums(theirs, number) || (number == NPY_UINT8 && theirs == NPY_BOOL);
+    if (!same || PyArray_NDIM(array) != dimensions || !PyArray_ISCARRAY_RO(array))
+        refuse(object, name, number, dimensions);
     Py_INCREF(object);
     return Reference(object);
 }
@@ -76,7 +86,7 @@ template <class T> class Array {
 public:
     Array() = default;
     Array(PyObject* object, const char* name)
-        : held_(checked(object, name, Dtype<T>::number, Dtype<T>::name, 1)),
+        : held_(checked(object, name, Dtype<T>::number, 1)),
           data_(static_cast<const T*>(PyArray_DATA(held_.array()))),
           size_(PyArray_DIM(held_.array(), 0)) {}
 
@@ -96,7 +106,7 @@ template <class T> class Matrix {
 public:
     Matrix() = default;
     Matrix(PyObject* object, const char* name)
-        : held_(checked(object, name, Dtype<T>::number, Dtype<T>::name, 2)),
+        : held_(checked(object, name, Dtype<T>::number, 2)),
           data_(static_cast<const T*>(PyArray_DATA(held_.array()))),
           rows_(PyArray_DIM(held_.array(), 0)),
           columns_(PyArray_DIM(held_.array(), 1)) {}
@@ -110,6 +120,27 @@ private:
     Reference held_;
     const T* data_ = nullptr;
     Py_ssize_t rows_ = 0, columns_ = 0;
+};
+
+// The bytes of any object that lends them, such as a mapped file, borrowed as long as this is.
+class Buffer {
+public:
+    Buffer() = default;
+    explicit Buffer(PyObject* object) {
+        if (PyObject_GetBuffer(object, &view_, PyBUF_SIMPLE) != 0) throw PythonError();
+    }
+    Buffer(Buffer&& other) noexcept : view_(std::exchange(other.view_, {})) {}
+    Buffer& operator=(Buffer&& other) noexcept {
+        std::swap(view_, other.view_);
+        return *this;
+    }
+    ~Buffer() { PyBuffer_Release(&view_); }
+
+    const uint8_t* data() const { return static_cast<const uint8_t*>(view_.buf); }
+    size_t size() const { return size_t(view_.len); }
+
+private:
+    Py_buffer view_ = {};
 };
 
 // An array to be written, and then given to Python.

@@ -1,5 +1,6 @@
 """numpy's arrays as the kernels read and make them (array.hpp). Who cimports this calls import_numpy()."""
 
+from libc.stdint cimport uint8_t
 from libcpp.vector cimport vector
 
 
@@ -30,5 +31,11 @@ cdef extern from "kernels/array.hpp" namespace "pi_rank":
         T& operator[](Py_ssize_t) nogil
         void fill(T) nogil
         object object()
+
+    cdef cppclass Buffer:
+        Buffer()
+        Buffer(object) except +
+        const uint8_t* data() nogil
+        size_t size() nogil
 
     object array_of[T](const vector[T]&)
