@@ -1,3 +1,3 @@
-"""Whole doors: what a conversation, a server and a command cost."""
+"""Whole doors: what an installation, a conversation, a server and a command cost."""
 
 from __future__ import annotations
