@@ -111,7 +111,7 @@ def check_libraries(_: argparse.Namespace) -> Check:
     from pi_rank.embedding.runtime import silence_onnxruntime
 
     silence_onnxruntime()
-    names = ["numpy", "msgspec", "onnxruntime", "tokenizers", "platformdirs", "rich"]
+    names = ["numpy", "msgspec", "onnxruntime", "tokenizers", "platformdirs", "tqdm"]
     broken = [f"{name} ({error})" for name in names if (error := _import_error(name))]
     if broken:
         return Check(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 ELLIPSIS = "…"
+GAP = "  "  # between two columns of a table
+LEAST_FOLDED = 20  # columns; where less is left for the last one, the terminal may break its lines itself
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether rich may draw on the stream: a terminal, and nobody asked for plain text."""
+    """Whether the stream shows colours and bars: a terminal, and nobody asked for plain text."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -62,35 +65,51 @@ def _cut(text: str, width: int) -> str:
 def heading(text: str) -> None:
     """A line that opens a part of the output on stdout."""
     if is_terminal(sys.stdout):
-        from rich.console import Console
-        from rich.text import Text
-
-        Console().rule(Text(text, style="bold"), align="left", style="dim")
+        rule = "─" * max(0, shutil.get_terminal_size().columns - columns(text) - 1)
+        print(f"{_bold(text)} {rule}")
     else:
         print(f"==== {text} ====")
 
 
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table on stdout: drawn by rich on a terminal, aligned by spaces elsewhere. A cell is one line."""
+    """A table on stdout, aligned by spaces. A cell is one line; on a terminal the last column is folded."""
     cells = [[one_line(cell) for cell in row] for row in rows]
-    if is_terminal(sys.stdout):
-        _draw(titles, cells)
-        return
     lines = [list(titles), *cells]
     widths = [max(columns(line[i]) for line in lines) for i in range(len(titles))]
+    drawn = is_terminal(sys.stdout)
+    indent = sum(width + len(GAP) for width in widths[:-1])
+    room = shutil.get_terminal_size().columns - indent if drawn else 0
     for line in lines:
-        padded = (cell + " " * (width - columns(cell)) for cell, width in zip(line, widths, strict=True))
-        print("  ".join(padded).rstrip())
+        begin = "".join(_padded(cell, width) + GAP for cell, width in zip(line[:-1], widths, strict=False))
+        first, *rest = folded(line[-1], room) if room >= LEAST_FOLDED else [line[-1]]
+        text = f"{begin}{first}".rstrip()
+        print(_bold(text) if drawn and line is lines[0] else text)
+        for part in rest:
+            print(" " * indent + part)
 
 
-def _draw(titles: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def folded(text: str, width: int) -> list[str]:
+    """The text in lines of at most `width` columns, cut between words, inside one that is longer itself."""
+    lines = [""]
+    for word in text.split(" "):
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        if columns(joined) <= width:
+            lines[-1] = joined
+            continue
+        if not lines[-1]:
+            lines.pop()
+        while columns(word) > width:
+            begin = _cut(word, width) or word[0]
+            lines.append(begin)
+            word = word[len(begin) :]
+        lines.append(word)
+    return lines
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in titles:
-        table.add_column(title, overflow="fold")
-    for row in cells:
-        table.add_row(*(Text(cell) for cell in row))
-    Console().print(table)
+
+def _bold(text: str) -> str:
+    # Windows' older console shows escape sequences as they are.
+    return text if sys.platform == "win32" and "WT_SESSION" not in os.environ else f"\x1b[1m{text}\x1b[0m"
+
+
+def _padded(cell: str, width: int) -> str:
+    return cell + " " * (width - columns(cell))

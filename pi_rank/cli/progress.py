@@ -1,24 +1,37 @@
-"""A progress bar on stderr for the slow part of a sync, embedding; nothing where stderr is not a terminal."""
+"""Progress bars on stderr for what takes long; nothing where stderr is not a terminal."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from pi_rank.cli.output import is_terminal
 
+Show = Callable[[int, int | None], None]
+"""Called with how many are done, and how many there are where that is known."""
+
 
 @contextmanager
-def embedding_progress() -> Iterator[Callable[[int, int], None] | None]:
-    """A function to call with (texts embedded, texts in all), or None where nobody would see the bar."""
+def progress_bar(what: str, begin: int = 0) -> Iterator[Show | None]:
+    """A bar for `what`, or None where nobody would see it.
+
+    :param begin: how many an earlier run has done; they are no part of the speed shown.
+    """
     if not is_terminal(sys.stderr):
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from tqdm import tqdm
 
-    columns = (TextColumn("embedding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("embedding", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    with tqdm(desc=what, initial=begin, unit="", leave=False, dynamic_ncols=True, file=sys.stderr) as bar:
+
+        def show(done: int, total: int | None) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield show
+
+
+def embedding_progress() -> AbstractContextManager[Show | None]:
+    """The bar of the slow part of a sync, in texts."""
+    return progress_bar("embedding")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pi_rank.cli import output
-from pi_rank.cli.output import columns, heading, is_terminal, note, one_line, print_json, print_table
+from pi_rank.cli.output import columns, folded, heading, is_terminal, note, one_line, print_json, print_table
 
 
 class Terminal(io.StringIO):
@@ -83,13 +86,72 @@ def test_terminal_unless_plain_is_asked_for(monkeypatch):
     assert not is_terminal(Terminal())
 
 
-def test_drawn_table_shows_text_as_it_is(monkeypatch):
-    screen = Terminal()
-    monkeypatch.setattr(output.sys, "stdout", screen)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
+@pytest.fixture
+def screen(monkeypatch, capsys):
+    """What stdout shows, a terminal of 40 columns."""
+    monkeypatch.setattr(output, "is_terminal", lambda stream: stream is sys.stdout)
+    monkeypatch.setattr(output.sys, "platform", "linux")
+    monkeypatch.setenv("COLUMNS", "40")
+    return lambda: capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", [""]),
+        ("short", ["short"]),
+        ("exactly ten", ["exactly", "ten"]),
+        ("ten is all", ["ten is all"]),
+        ("abcdefghijklm no", ["abcdefghij", "klm no"]),
+        ("a abcdefghijklm", ["a", "abcdefghij", "klm"]),
+        ("abcdefghij", ["abcdefghij"]),
+        ("部署前检查 一", ["部署前检查", "一"]),
+        ("部署前检查一二", ["部署前检查", "一二"]),
+    ],
+)
+def test_a_text_is_folded(text, lines):
+    assert folded(text, 10) == lines
+
+
+@given(st.text("ab 部\u0301", max_size=60), st.integers(1, 12))
+def test_folding_loses_no_word(text, width):
+    lines = folded(text, width)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert all(columns(line) <= max(width, 2) for line in lines)
+
+
+def test_a_drawn_table_folds_its_last_column(screen):
+    print_table(
+        ["id", "statement"], [["mem_1", "roll out to one canary instance first and watch"], ["m", "x"]]
+    )
+    assert screen() == (
+        "\x1b[1mid     statement\x1b[0m\n"
+        "mem_1  roll out to one canary instance\n"
+        "       first and watch\n"
+        "m      x\n"
+    )
+
+
+def test_a_column_too_narrow_to_fold_is_left_to_the_terminal(screen):
+    print_table(["a" * 30, "b"], [["1", "twelve words"]])
+    assert screen().endswith(f"1{' ' * 31}twelve words\n")
+
+
+def test_a_drawn_heading_fills_its_line(screen):
+    heading("A turn")
+    assert screen() == f"\x1b[1mA turn\x1b[0m {'─' * 33}\n"
+
+
+def test_drawn_table_shows_text_as_it_is(screen):
     print_table(["id", "statement"], [["mem_1", "[bold]not markup[/bold]"]])
     heading("[red]no markup[/red]")
-    shown = screen.getvalue()
+    shown = screen()
     assert "[bold]not markup[/bold]" in shown
     assert "[red]no markup[/red]" in shown
+
+
+def test_an_old_console_shows_no_escape_sequences(screen, monkeypatch):
+    monkeypatch.setattr(output.sys, "platform", "win32")
+    monkeypatch.delenv("WT_SESSION", raising=False)
+    heading("A turn")
+    assert "\x1b" not in screen()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 
 from pi_rank.cli.progress import embedding_progress
 
@@ -27,6 +28,8 @@ def test_bar_on_a_terminal(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("NO_COLOR", raising=False)
     with embedding_progress() as progress:
+        time.sleep(0.2)  # it is drawn ten times a second at most
         progress(3, 12)
+    assert "embedding" in screen.getvalue()
     assert "3/12" in screen.getvalue()
     assert capsys.readouterr().out == ""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from contextlib import contextmanager
 from itertools import tee
 from typing import TYPE_CHECKING
 
 from pi_rank.cli import arguments as options
 from pi_rank.cli import session
-from pi_rank.cli.output import is_terminal, note
+from pi_rank.cli.output import note
+from pi_rank.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from pi_rank.batch_files import Turn
@@ -61,10 +60,11 @@ def run(arguments: argparse.Namespace) -> int:
         results = memory.iterate_batch(
             (turn.context for turn in turns), threads=arguments.threads, today=arguments.today
         )
-        with _progress(total, answers.answered) as advance:
+        with progress_bar("turns", begin=answers.answered) as show:
             for turn, result in zip(asked, results, strict=True):
                 answers.write(turn.number, result.to_dict(excluded=arguments.explain))
-                advance(turn.number)
+                if show is not None:
+                    show(turn.number, total)
     return 0
 
 
@@ -76,19 +76,3 @@ def _usable(source: str, turns: Iterator[Any]) -> Iterator[Turn]:
             note(f"skipped {source}:{turn.number}: {turn.reason}")
         else:
             yield turn
-
-
-@contextmanager
-def _progress(total: int | None, answered: int) -> Iterator[Callable[[int], None]]:
-    """A function to call with the number of the turn just answered."""
-    if not is_terminal(sys.stderr):
-        yield lambda number: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    rate = TextColumn("{task.speed:,.0f} turns/s")
-    columns = (TextColumn("turns"), BarColumn(), MofNCompleteColumn(), rate, TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("turns", total=total, completed=answered)
-        yield lambda number: bar.update(task, completed=number)
