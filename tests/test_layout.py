@@ -218,7 +218,7 @@ LOOKS_OUTSIDE = {
     *("time.localtime", "time.gmtime", "os.getcwd", "Path.cwd", "os.environ", "os.getenv", "Path.home"),
 }
 MAY_LOOK_OUTSIDE = {
-    "store/store.py": {"os.environ"},  # where the user's cache folder is
+    "store/places.py": {"os.environ"},  # where the user's cache folder is
     "ranking/array_file.py": {"time.time"},  # leftovers of killed processes are removed when they are old
 }
 

@@ -211,7 +211,7 @@ def _model(arguments: argparse.Namespace) -> str | None:
 
 
 def check_store(arguments: argparse.Namespace) -> Check:
-    """The store is sound and of this version; a store that is not there yet is no fault."""
+    """The store is of this version and holds what was written; one that is not there yet is no fault."""
     from pi_rank.store.store import MemoryStore, default_store_path
 
     path = Path(arguments.store) if arguments.store else default_store_path(_root(arguments))
@@ -220,14 +220,13 @@ def check_store(arguments: argparse.Namespace) -> Check:
             "store", "note", f"not made yet: {path}", "pi-rank sync makes it; context and search do so too"
         )
     with MemoryStore.open(path, read_only=True) as store:
+        faults = store.faults()
         records = len(store.rows().added)
         vectors = ", ".join(f"{count} vectors of {model}" for model, count in store.vector_counts().items())
         missing = _to_embed(store, _model(arguments))
-    damage = _damage(path)
-    if damage:
-        return Check(
-            "store", "wrong", f"{path}: {damage}", "pi-rank rebuild makes it anew from the memory files"
-        )
+    if faults:
+        mend = "pi-rank rebuild makes it anew from the memory files"
+        return Check("store", "wrong", f"{path}: {'; '.join(faults)}", mend)
     detail = f"{records} records, {vectors or 'no vectors'} in {path}"
     if missing:
         return Check(
@@ -242,14 +241,3 @@ def _to_embed(store: MemoryStore, name: str | None) -> int:
     card = None if name is None else find_card(name)
     # The id of any other model is known only once it is loaded.
     return len(store.missing_vectors(card.model_id)) if card is not None and card.model_id else 0
-
-
-def _damage(path: Path) -> str:
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-    try:
-        found = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
-    except sqlite3.Error as error:
-        return str(error)
-    finally:
-        connection.close()
-    return "" if found == ["ok"] else "; ".join(found)

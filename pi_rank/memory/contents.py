@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, chain, groupby
@@ -17,6 +18,7 @@ from pi_rank.memory.records import Layer, MemoryRecord, decode_object, decode_re
 
 TOMBSTONES = "memory/tombstones.jsonl"
 PROFILES = "memory/profiles.jsonl"
+_TORN_MARKER = re.compile(rb'"deleted_record_id"\s*:\s*"([\x20-\x7e]+?)(?:"|$)')
 # File → SHA-256 of each of its pieces → what it holds.
 Pieces = Mapping[str, Mapping[bytes, PieceContent]]
 
@@ -225,6 +227,8 @@ def _digests(fingerprints: Mapping[str, Fingerprint]) -> dict[str, bytes]:
 
 
 def _tombstones(data: bytes, skipped: list[Skipped]) -> Iterator[str]:
+    """The ids that are deleted, those of lines too that were not written to their end."""
+    before = len(skipped)
     for number, marker in _objects(TOMBSTONES, data, skipped):
         deleted = marker.get("deleted_record_id")
         if isinstance(deleted, str) and deleted:
@@ -232,6 +236,10 @@ def _tombstones(data: bytes, skipped: list[Skipped]) -> Iterator[str]:
         else:
             reason = f"deleted_record_id: expected an id, got {deleted!r:.60}"
             skipped.append(Skipped(TOMBSTONES, number, reason))
+    if len(skipped) > before:
+        lines = data.split(b"\n")
+        torn = (_TORN_MARKER.search(lines[line.line - 1]) for line in skipped[before:])
+        yield from (found[1].decode() for found in torn if found)
 
 
 def _objects(file: str, data: bytes, skipped: list[Skipped]) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -19,15 +19,25 @@ QUIET_NS = 20_000_000
 # A file written again within its clock's step keeps its size and time: only an older one is known by them.
 # Two seconds is the coarsest step in use (FAT).
 SETTLED_NS = 2_000_000_000
+_INT64 = (1 << 63) - 1  # what SQLite can hold; Windows has larger numbers of files
+
+
+TAIL_BYTES = 256
 
 
 class Fingerprint(NamedTuple):
-    """What a file looked like when read. `settled`: size and time alone tell whether it changed since."""
+    """What a file looked like when read. `settled`: size and time alone tell whether it changed since.
+
+    `tail`: the end of its last line that is not blank, by which a file that was not written to its end is
+    told from one that lost a line.
+    """
 
     size: int
     mtime_ns: int
     digest: bytes
     settled: bool
+    inode: int = 0
+    tail: bytes = b""
 
 
 class FileVersion(NamedTuple):
@@ -49,8 +59,14 @@ def read_version(path: Path) -> FileVersion:
             break
         if attempt < READ_ATTEMPTS:
             time.sleep(RETRY_SECONDS * attempt)
-    digest = hashlib.sha256(data).digest()
-    fingerprint = Fingerprint(len(data), result.st_mtime_ns, digest, stable and _is_settled(result))
+    fingerprint = Fingerprint(
+        len(data),
+        result.st_mtime_ns,
+        hashlib.sha256(data).digest(),
+        stable and _is_settled(result),
+        result.st_ino & _INT64,
+        _tail(data),
+    )
     return FileVersion(data, fingerprint, stable)
 
 
@@ -94,6 +110,11 @@ class LiveFile(Generic[T]):
         value = self._parse(without_bom(data))
         self._known = (_signature(result) if stable and _is_settled(result) else None, value)
         return value
+
+
+def _tail(data: bytes) -> bytes:
+    lines = data[-TAIL_BYTES:].rstrip().rpartition(b"\n")
+    return lines[2]
 
 
 def _read_once(path: Path) -> tuple[bytes, os.stat_result, bool]:

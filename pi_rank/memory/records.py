@@ -63,6 +63,9 @@ class Review(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 # A statement longer than this is a pasted file, not a memory; the line is skipped and says so.
 MAX_LINE_BYTES = 1 << 20
+# A line may grow when it is stored, as 1e15 does to 1000000000000000.0; past this it is skipped as well.
+MAX_STORED_BYTES = 2 * MAX_LINE_BYTES
+_MOST_GROWTH = 8  # times, of any line: one that could not pass the limit is not tried
 MAX_ID_CHARACTERS = 256
 MAX_NESTING = 64  # levels inside a key that this version does not know; PI's own records have three
 
@@ -145,7 +148,25 @@ def decode_record(line: bytes, *, layer: Layer | None = None, project: str | Non
 
     :raises RecordError: naming the field and its value, where the line is not such a record.
     """
-    plain = _decode_plain(line)
+    record = _decode_line(line, layer, project)
+    if len(line) > MAX_STORED_BYTES // _MOST_GROWTH:
+        size = len(encode_record(record))
+        if size > MAX_STORED_BYTES:
+            raise RecordError(f"the record takes {size:,} bytes stored; at most {MAX_STORED_BYTES:,} are")
+    return record
+
+
+def decode_stored(payload: bytes) -> MemoryRecord:
+    """The record that `encode_record` made `payload` of, which may be longer than a line.
+
+    :raises RecordError: it is not the payload of a record.
+    """
+    plain = _decode_plain(payload)
+    return _to_record(_decode_members(payload)) if plain is None else plain
+
+
+def _decode_line(line: bytes, layer: Layer | None, project: str | None) -> MemoryRecord:
+    plain = None if len(line) > MAX_LINE_BYTES else _decode_plain(line)
     if plain is not None and (project is None or plain.scope is not GLOBAL_SCOPE):
         return plain
     defaults: dict[str, Any] = {} if layer is None else {"layer": layer}
@@ -162,8 +183,6 @@ def decode_record(line: bytes, *, layer: Layer | None = None, project: str | Non
 
 def _decode_plain(line: bytes) -> MemoryRecord | None:
     """The record of a line with nothing unusual about it: most lines, in a third of the time. Else None."""
-    if len(line) > MAX_LINE_BYTES:
-        return None
     try:
         record = _decode_typed(line)
         _check_values(record)
@@ -179,6 +198,10 @@ def decode_object(line: bytes) -> dict[str, Any]:
     """
     if len(line) > MAX_LINE_BYTES:
         raise RecordError(f"the line has {len(line):,} bytes; at most {MAX_LINE_BYTES:,} are read")
+    return _decode_members(line)
+
+
+def _decode_members(line: bytes) -> dict[str, Any]:
     if b"\\ud" in line or b"\\uD" in line:
         line = _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1] else escape[0], line)
     try:
@@ -202,7 +225,7 @@ def without_nulls(value: Any, levels: int = 3) -> Any:  # noqa: ANN401
 
 
 def encode_record(record: MemoryRecord) -> bytes:
-    """The record as one canonical JSON line, from which `decode_record` gives an equal record."""
+    """The record as one canonical JSON line, from which `decode_stored` gives an equal record."""
     if record.scope == GLOBAL_SCOPE and record.scope is not GLOBAL_SCOPE:
         record = msgspec.structs.replace(record, scope=GLOBAL_SCOPE)  # defaults are left out by identity
     if not record.extra:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pi_rank.store.store import StoredRow
+    from pi_rank.store.rows import StoredRow
 
 STATUS_CODES = {"active": 0, "contested": 1, "deprecated": 2, "superseded": 3, "promoted": 4, "deleted": 5}
 ACTIVE, CONTESTED, TOMBSTONED = 0, 1, 6

@@ -23,7 +23,7 @@ from pi_rank.snapshot.snapshot import (
     tie_ranks,
     without_vectors,
 )
-from pi_rank.store.store import StoreVersion
+from pi_rank.store.rows import StoreVersion
 from pi_rank.version import __version__
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Arrays = dict[str, npt.NDArray[Any]]
 
 # The number goes up when the file's contents change, or what the codes in the columns mean.
-_KIND = f"snapshot 1, lexical {ARRAYS_VERSION}"
+_KIND = f"snapshot 2, lexical {ARRAYS_VERSION}"
 _LEXICAL = "lexical."
 # Windows does not let a file be replaced that any process has mapped.
 _COPIED = os.name == "nt"
@@ -42,7 +42,7 @@ _OWN = ("rowids", "live", "order", "text_node", "node_text")
 class _Rest(msgspec.Struct, array_like=True):
     """What of a snapshot is no array. `phrases`: by row, of those live rows that have any."""
 
-    version: tuple[int, int]
+    version: tuple[int, int, bytes]
     model_id: str | None
     last_vector: int
     ids: list[str]

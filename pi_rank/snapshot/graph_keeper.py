@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pi_rank.ranking.array_file import CacheMismatch
+from pi_rank.errors import StoreError
 from pi_rank.ranking.graph_builder import GraphBuilder
 from pi_rank.ranking.graph_file import GraphKey, load_graph, save_graph
 from pi_rank.ranking.hnsw import can_build
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pi_rank.ranking.graph import Graph
     from pi_rank.ranking.hnsw import BuildReport
     from pi_rank.snapshot.snapshot import Snapshot
+    from pi_rank.store.store import MemoryStore
 
 # After a build whose recall fell short, the next is tried when there are this many times as many vectors.
 RETRY_GROWTH = 2
@@ -40,7 +41,7 @@ class GraphKeeper:
     """
 
     def __init__(
-        self, store: Path, attach: Callable[[Snapshot, Graph], None], tell: Callable[[str], None]
+        self, store: MemoryStore, attach: Callable[[Snapshot, Graph], None], tell: Callable[[str], None]
     ) -> None:
         self._store = store
         self._attach = attach
@@ -143,15 +144,15 @@ class GraphKeeper:
             if count > snapshot.vectors.count:
                 continue
             try:
-                return load_graph(path, graph_key(snapshot, count))
-            except CacheMismatch as error:
+                return load_graph(path, graph_key(snapshot, count), self._store.knows)
+            except StoreError as error:
                 self._tell(f"graph: {error}")
         return None
 
     def _write(self, snapshot: Snapshot, graph: Graph) -> None:
-        path = self._store.with_name(f"{self._prefix(snapshot)}{graph.count}.graph")
+        path = self._store.path.with_name(f"{self._prefix(snapshot)}{graph.count}.graph")
         try:
-            save_graph(graph, path, graph_key(snapshot, graph.count))
+            save_graph(graph, path, graph_key(snapshot, graph.count), snapshot.version.mark)
             for _, other in self._files(snapshot):
                 if other != path:
                     other.unlink(missing_ok=True)
@@ -162,7 +163,7 @@ class GraphKeeper:
         """(count, path) of the model's files, the largest first."""
         prefix = self._prefix(snapshot)
         found = []
-        for path in self._store.parent.glob("*.graph"):
+        for path in self._store.path.parent.glob("*.graph"):
             count = path.name.removeprefix(prefix).removesuffix(".graph")
             if path.name.startswith(prefix) and count.isdigit():
                 found.append((int(count), path))
@@ -170,7 +171,7 @@ class GraphKeeper:
 
     def _prefix(self, snapshot: Snapshot) -> str:
         model = hashlib.blake2b(str(snapshot.model_id).encode(), digest_size=8).hexdigest()
-        return f"{self._store.name}.{model}."
+        return f"{self._store.path.name}.{model}."
 
 
 def same_nodes(before: Snapshot, now: Snapshot) -> bool:

@@ -37,7 +37,7 @@ class SnapshotKeeper:
         self.rebuilt: list[str] = []
         self._store = store
         self._saved = SavedSnapshot(store, self._tell)
-        self._graphs = GraphKeeper(store.path, self._attach, self._tell)
+        self._graphs = GraphKeeper(store, self._attach, self._tell)
         self._snapshot: Snapshot | None = None
         self._refreshing = threading.Lock()
         self._asked = 0

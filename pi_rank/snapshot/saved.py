@@ -65,7 +65,7 @@ class SavedSnapshot:
 
     def save(self, snapshot: Snapshot) -> None:
         """Writes the file, if the store is large enough and has moved on enough for that to pay."""
-        if snapshot.live_count < MIN_ROWS or self._reaches(snapshot):
+        if snapshot.live_count < MIN_ROWS or snapshot.damaged or self._reaches(snapshot):
             return
         try:
             write_snapshot(snapshot, self.path, self._store.uuid)

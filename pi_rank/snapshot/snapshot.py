@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pi_rank._core.negative_scope import PhraseAutomaton
-from pi_rank.memory.records import MemoryRecord, decode_record
+from pi_rank.memory.records import MemoryRecord, decode_stored
 from pi_rank.ranking.lexical import LexicalIndex
 from pi_rank.ranking.overlap import OverlapIndex
 from pi_rank.snapshot.columns import (
@@ -31,7 +31,7 @@ from pi_rank.snapshot.columns import (
     read_columns,
 )
 from pi_rank.snapshot.vectors import extend_vectors
-from pi_rank.store.store import StoreVersion
+from pi_rank.store.rows import StoreVersion
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
     from pi_rank.ranking.semantic import VectorIndex
     from pi_rank.snapshot.vectors import SnapshotVectors, VectorSource
-    from pi_rank.store.store import MemoryStore, RowChanges
+    from pi_rank.store.rows import RowChanges
+    from pi_rank.store.store import MemoryStore
 
     _PlaceKey = tuple[str | None, frozenset[str], str | None]
 
@@ -63,7 +64,8 @@ class Snapshot:
     `node_text`: int32, vector node → text code.
     `hard_rules`, `identity`: int32, rows that are hard rules, or of layer L1, wherever they are eligible;
     highest confidence first, then by id.
-    `contested`: the stems of the live contested rows.
+    `contested`: the stems of the live contested rows. `damaged`: ids of records that the store has and cannot
+    be read from it. `warnings`: what the last sync warned of.
     """
 
     version: StoreVersion
@@ -85,6 +87,8 @@ class Snapshot:
     text_node: npt.NDArray[np.int32]
     node_text: npt.NDArray[np.int32]
     books: Codebooks
+    damaged: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     _places: dict[_PlaceKey, PlaceMasks] = field(default_factory=dict, repr=False)
     _records: dict[int, MemoryRecord] = field(default_factory=dict, repr=False)
 
@@ -111,7 +115,7 @@ class Snapshot:
         if record is None:
             if len(self._records) >= RECORDS_KEPT:
                 self._records.clear()
-            self._records[row] = record = decode_record(self.payloads[row])
+            self._records[row] = record = decode_stored(self.payloads[row])
         return record
 
     def is_tombstoned(self, row: int) -> bool:
@@ -152,14 +156,19 @@ def load_snapshot(store: MemoryStore, model_id: str | None) -> Snapshot:
 def refresh_snapshot(snapshot: Snapshot, store: MemoryStore, model_id: str | None) -> Snapshot:
     """The store's present generation, built from an earlier one, which stays as it is."""
     version = store.version()
-    changes = store.rows(since=snapshot.version.generation)
+    changes = store.rows(since=snapshot.version)
     if changes.complete:
         return extend_snapshot(_nothing(model_id), changes, store, version)
     if model_id != snapshot.model_id:
         snapshot = without_vectors(snapshot, model_id)
     if changes.added or changes.removed:
         return extend_snapshot(snapshot, changes, store, version)
-    return replace(snapshot, version=version, **_newer_vectors(snapshot, store, snapshot.columns))
+    return replace(
+        snapshot,
+        version=version._replace(generation=changes.generation, mark=changes.mark),
+        warnings=changes.warnings,
+        **_newer_vectors(snapshot, store, snapshot.columns),
+    )
 
 
 def without_vectors(snapshot: Snapshot, model_id: str | None) -> Snapshot:
@@ -206,7 +215,7 @@ def _nothing(model_id: str | None) -> Snapshot:
     none = np.empty(0, np.int32)
     columns, _ = read_columns([], books := Codebooks.of())
     return Snapshot(
-        version=StoreVersion(0, 0),
+        version=StoreVersion(0, 0, b""),
         model_id=model_id,
         last_vector=0,
         rowids=np.empty(0, np.int64),
@@ -244,7 +253,7 @@ def extend_snapshot(
     lexical = old.lexical.updated(removed, terms) if old.ids else LexicalIndex.build(terms)
     contested = contested_rows(columns, live)
     return Snapshot(
-        version=version._replace(generation=changes.generation),
+        version=version._replace(generation=changes.generation, mark=changes.mark),
         model_id=old.model_id,
         rowids=np.concatenate([old.rowids, np.array([row.rowid for row in changes.added], np.int64)]),
         ids=ids,
@@ -263,8 +272,17 @@ def extend_snapshot(
         ),
         phrases=old.phrases.updated(removed, phrases) if old.ids else PhraseAutomaton.build(phrases),
         books=old.books,
+        damaged=_still_damaged(old, changes),
+        warnings=changes.warnings,
         **_newer_vectors(old, vectors, columns),
     )
+
+
+def _still_damaged(old: Snapshot, changes: RowChanges) -> tuple[str, ...]:
+    if not old.damaged:
+        return changes.damaged
+    again = {row.id for row in changes.added}
+    return (*(id_ for id_ in old.damaged if id_ not in again), *changes.damaged)
 
 
 def _newer_vectors(old: Snapshot, source: VectorSource, columns: Columns) -> SnapshotVectors:

@@ -52,7 +52,7 @@ def extend_vectors(
     try:
         return _append_vectors(old, new, texts, columns)
     except VectorError as error:
-        return _append_vectors(old, _sound(new, error), texts, columns)
+        return _append_vectors(old, _sound(new, old["vectors"], error), texts, columns)
 
 
 def _append_vectors(
@@ -73,12 +73,14 @@ def _append_vectors(
     return SnapshotVectors(vectors=index, text_node=text_node, node_text=node_text, last_vector=new.last)
 
 
-def _sound(new: VectorRows, error: VectorError) -> VectorRows:
+def _sound(new: VectorRows, known: VectorIndex | None, error: VectorError) -> VectorRows:
     """Without the vectors that the disk has altered: their records are still found by their words.
 
     :raises VectorError: `error`, where that is not the reason for it.
     """
     sound = unit_rows(new.matrix)
+    if known is not None and new.matrix.shape[1] != known.dimension:
+        sound[:] = False
     if sound.all():
         raise error
     _log.warning("%d stored vectors are damaged and left out: %s", np.count_nonzero(~sound), error)

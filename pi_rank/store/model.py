@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from pi_rank.store.checks import state_row
+
 if TYPE_CHECKING:
     import sqlite3
 
@@ -25,7 +27,7 @@ class ModelChoice(NamedTuple):
 
 def read_choice(connection: sqlite3.Connection) -> ModelChoice:
     """The store's models."""
-    return ModelChoice._make(connection.execute("SELECT model, answering_model FROM state").fetchone())
+    return ModelChoice._make(state_row(connection, "model, answering_model"))
 
 
 def write_choice(connection: sqlite3.Connection, wanted: str, answering: str | None = None) -> ModelChoice:

@@ -11,6 +11,8 @@ import msgspec
 from pi_rank.memory.contents import KnownContents, Pieces, RootContents
 from pi_rank.memory.pieces import PieceContent
 from pi_rank.memory.records import DECODING_VERSION
+from pi_rank.store.checks import state_row
+from pi_rank.store.kept import read_tombstones
 
 # What else decides how a line is decoded, and what is said of one that cannot be used.
 _DECODING = f"{DECODING_VERSION} {msgspec.__version__}"
@@ -26,7 +28,7 @@ def read_known(connection: sqlite3.Connection) -> KnownContents | None:
     other rules, and where records have come or gone since.
     """
     rows = connection.execute("SELECT file, digest, content FROM pieces ORDER BY file, digest").fetchall()
-    if connection.execute("SELECT pieces_check FROM state").fetchone()[0] != _check(connection, rows):
+    if state_row(connection, "pieces_check")[0] != _check(connection, rows):
         return None
     pieces: dict[str, dict[bytes, PieceContent]] = defaultdict(dict)
     for file, digest, content in rows:
@@ -49,11 +51,6 @@ def write_known(connection: sqlite3.Connection, contents: RootContents) -> None:
     connection.execute("UPDATE state SET pieces_check = ?", (check,))
 
 
-def read_tombstones(connection: sqlite3.Connection) -> frozenset[str]:
-    """The tombstones in force since the last sync."""
-    return frozenset(id_ for (id_,) in connection.execute("SELECT id FROM tombstones"))
-
-
 def _rows(pieces: Pieces) -> _Rows:
     return sorted(
         (file, digest, _encode(content))
@@ -63,6 +60,6 @@ def _rows(pieces: Pieces) -> _Rows:
 
 
 def _check(connection: sqlite3.Connection, rows: _Rows) -> bytes:
-    """SHA-256 over the rows, which are in order, the rules that made them, and how many records they gave."""
-    (records,) = connection.execute("SELECT count(*) FROM records").fetchone()
-    return hashlib.sha256(msgspec.msgpack.encode((_DECODING, records, rows))).digest()
+    """SHA-256 over the rows, which are in order, the rules that made them, and how much they gave."""
+    counts = connection.execute("SELECT (SELECT count(*) FROM records), (SELECT count(*) FROM tombstones)")
+    return hashlib.sha256(msgspec.msgpack.encode((_DECODING, counts.fetchone(), rows))).digest()

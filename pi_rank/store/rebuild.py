@@ -12,7 +12,9 @@ import msgspec
 from pi_rank.errors import StoreError, StoreVersionError
 from pi_rank.memory.contents import RootContents
 from pi_rank.results import SyncReport
+from pi_rank.store.kept import kept_of_file, unsure_of_tombstones
 from pi_rank.store.model import read_choice
+from pi_rank.store.places import close_to_others
 from pi_rank.store.schema import DamagedStoreError, ForeignFileError
 from pi_rank.store.store import MemoryStore
 from pi_rank.store.sync import Analyzer
@@ -28,8 +30,12 @@ def rebuild(path: str | Path, contents: RootContents, analyzer: Analyzer) -> Syn
     one, or one of another version, is moved aside (the report says where) and a new one, built beside it,
     takes its place.
 
-    :raises ForeignFileError: the file is another program's; it is left alone.
-    :raises StoreError: the store cannot be written; then it is as it was.
+    Of files that cannot be read, what they last held stays.
+
+    :raises ForeignFileError: the file is another program's, or the user's own; it is left alone.
+    :raises StoreError: the store cannot be written, or files cannot be read and what the store knew of them
+        neither; then it is as it was.
+    :raises MemoryRootError: the deletion markers cannot be read, and never were.
     """
     path = Path(path)
     try:
@@ -44,10 +50,12 @@ def rebuild(path: str | Path, contents: RootContents, analyzer: Analyzer) -> Syn
 
 def _replace_file(path: Path, contents: RootContents, analyzer: Analyzer) -> SyncReport:
     new = path.with_name(f"{path.name}.new-{os.getpid()}")
+    is_whole = not contents.unreadable and not unsure_of_tombstones(contents)
+    kept = None if is_whole else kept_of_file(path, contents)
     try:
         _remove(new)
         with MemoryStore.open(new) as store:
-            report = store.sync(contents, analyzer)
+            report = store.replace(contents, analyzer, kept)
             _keep_vectors(path, store)
             _keep_choice(path, store)
         aside = _move_aside(path)
@@ -59,7 +67,8 @@ def _replace_file(path: Path, contents: RootContents, analyzer: Analyzer) -> Syn
         ) from error
     finally:
         _remove(new)
-    return msgspec.structs.replace(report, warnings=(*report.warnings, f"the old store is now {aside}"))
+    moved = f"the old store is now {aside}; it may hold what was deleted: remove it when nobody needs it"
+    return msgspec.structs.replace(report, warnings=(*report.warnings, moved))
 
 
 def _keep_vectors(path: Path, store: MemoryStore) -> None:
@@ -114,6 +123,7 @@ def _move_aside(path: Path) -> Path:
     for suffix in _SUFFIXES:
         part = path.with_name(path.name + suffix)
         if part.exists():
+            close_to_others(part)
             part.replace(aside.with_name(aside.name + suffix))
     return aside
 

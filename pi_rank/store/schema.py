@@ -9,12 +9,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pi_rank.errors import StoreError, StoreVersionError
+import msgspec
 
-APPLICATION_ID = 0x50495231  # "PIR1", in the file's header: what `file` and SQLite tools show
-SCHEMA_VERSION = 3
+from pi_rank.errors import StoreError, StoreVersionError
+from pi_rank.store.identity import APPLICATION_ID, new_name, was_ours
+from pi_rank.store.marks import new_mark
+from pi_rank.store.places import make_place
+
+SCHEMA_VERSION = 4
 BUSY_SECONDS = 30.0
 REBUILD = "`pi-rank rebuild` makes a new store from the memory files"
+
+_LEAST_BYTES = 512  # of a page
+_TABLES = {"state", "records", "records_fts", "removed", "tombstones", "pieces", "vectors"}
 
 
 class DamagedStoreError(StoreError):
@@ -28,21 +35,26 @@ class ForeignFileError(StoreVersionError):
 _SCHEMA = (
     # generation: goes up with each sync that changed something. complete_from: `removed` is complete for
     # readers of this generation or a later one. root: the memory root that this is of, empty before the
-    # first sync. skipped, warnings: the last sync's report, as JSON. model, answering_model: see store_model.
-    # pieces_check: see store_pieces; empty where nothing is kept.
+    # first sync. mark: the present one, see store/marks.py. records: how many there are. model,
+    # answering_model: see store/model.py. pieces_check: see store/pieces.py; empty where nothing is kept.
+    # skipped, warnings: the last sync's report, as JSON; last, because they may be long.
     """CREATE TABLE state (
         uuid TEXT NOT NULL,
         generation INTEGER NOT NULL,
         complete_from INTEGER NOT NULL,
+        mark BLOB NOT NULL,
+        records INTEGER NOT NULL,
         root TEXT NOT NULL,
-        skipped TEXT NOT NULL,
-        warnings TEXT NOT NULL,
         model TEXT NOT NULL,
         answering_model TEXT NOT NULL,
-        pieces_check BLOB NOT NULL
+        pieces_check BLOB NOT NULL,
+        skipped TEXT NOT NULL,
+        warnings TEXT NOT NULL
     )""",
+    "CREATE TABLE marks (seq INTEGER PRIMARY KEY, mark BLOB NOT NULL UNIQUE, generation INTEGER NOT NULL)",
     """CREATE TABLE files (
-        file TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, digest BLOB, settled INTEGER
+        file TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, digest BLOB, settled INTEGER, inode INTEGER,
+        tail BLOB
     ) WITHOUT ROWID""",
     # content: a PieceContent as JSON.
     """CREATE TABLE pieces (
@@ -59,7 +71,8 @@ _SCHEMA = (
         tombstoned INTEGER NOT NULL,
         active INTEGER NOT NULL,
         payload BLOB NOT NULL,
-        terms BLOB NOT NULL
+        terms BLOB NOT NULL,
+        checksum INTEGER NOT NULL         -- see store/checks.py
     )""",
     "CREATE INDEX records_by_generation ON records (generation)",
     # With `active`, so that looking for texts without a vector reads the index alone.
@@ -73,6 +86,7 @@ _SCHEMA = (
         model_id TEXT NOT NULL,
         text_hash BLOB NOT NULL,
         vector BLOB NOT NULL,             -- float32, little-endian
+        checksum INTEGER NOT NULL,        -- CRC-32 of it
         UNIQUE (model_id, text_hash)
     )""",
 )
@@ -81,31 +95,55 @@ _SCHEMA = (
 def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     """A connection to the store at `path`, made on first use unless `read_only`.
 
-    :raises StoreVersionError: the file is of another schema version, or is another program's.
+    :raises StoreVersionError: the file is of another schema version.
+    :raises ForeignFileError: it is another program's, or the user's own.
     :raises StoreError: it cannot be opened or made.
     """
-    with translated(path):
-        if read_only:
-            return _connect_read_only(path)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(
-                f"the store's folder {path.parent} cannot be made ({error.strerror}); "
-                "name another with --store or PI_RANK_CACHE_DIR"
-            ) from error
-        connection = _open(str(path))
-        try:
-            if not _is_ours(connection, path):
-                _use_wal(connection)
-                _create(connection, path)
-            _use_wal(connection)
-            # A power cut may cost the last sync, and never leaves half of one.
-            connection.execute("PRAGMA synchronous = NORMAL")
-        except BaseException:
-            connection.close()
+    try:
+        with translated(path):
+            _require_size(path)
+            return _connect_read_only(path) if read_only else _connect(path)
+    except DamagedStoreError as error:
+        if was_ours(path):
             raise
-        return connection
+        raise ForeignFileError(
+            f"{path} is no store of pi_rank and is left alone; name another file with --store. "
+            "If it was one, move it away and sync"
+        ) from error
+
+
+def _require_size(path: Path) -> None:
+    """SQLite takes a file with less in it than a header for an empty one, and would write over it."""
+    try:
+        size = path.stat().st_size
+    except OSError:
+        return
+    if 0 < size < _LEAST_BYTES:
+        raise sqlite3.DatabaseError("file is not a database")
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    try:
+        make_place(path)
+    except OSError as error:
+        raise StoreError(
+            f"the store {path} cannot be made ({error.strerror}); "
+            "name another with --store or PI_RANK_CACHE_DIR"
+        ) from error
+    connection = _open(str(path))
+    try:
+        if not _is_ours(connection, path):
+            _use_wal(connection)
+            _create(connection, path)
+        _use_wal(connection)
+        # A power cut may cost the last sync, and never leaves half of one.
+        connection.execute("PRAGMA synchronous = NORMAL")
+        # What is deleted is overwritten, not only let go.
+        connection.execute("PRAGMA secure_delete = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 @contextmanager
@@ -123,17 +161,22 @@ def transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """SQLite's errors as a StoreError that says what to do."""
+    """SQLite's errors, and what cannot be decoded, as a StoreError that says what to do."""
     try:
         yield
     except sqlite3.Error as error:
         raise store_error(path, error) from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise store_error(path, sqlite3.DatabaseError(str(error))) from error
 
 
 def store_error(path: Path, error: sqlite3.Error) -> StoreError:
     """What an error of SQLite's is to a user of the store."""
     meaning = _meaning(str(error))
-    if meaning is None:
+    # A header that says so makes SQLite read a file only that anybody might write.
+    if meaning is None or (
+        "readonly" in str(error) and os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    ):
         return DamagedStoreError(f"the store {path} is damaged ({error}); {REBUILD}")
     return StoreError(f"the store {path} {meaning}")
 
@@ -190,6 +233,8 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
                 f"the store {path} has schema version {version}, not {SCHEMA_VERSION} as here; {REBUILD}"
             )
         return True
+    if tables >= _TABLES:
+        raise sqlite3.DatabaseError("its header does not say that it is one")
     if application_id or version or tables:
         raise ForeignFileError(
             f"{path} is another program's SQLite file and is left alone; name another store with --store, "
@@ -198,12 +243,12 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
     return False
 
 
-def _identity(connection: sqlite3.Connection) -> tuple[int, int, int]:
-    """Application id, schema version, and number of tables and indexes."""
+def _identity(connection: sqlite3.Connection) -> tuple[int, int, set[str]]:
+    """Application id, schema version, and names of tables and indexes."""
     return (
         connection.execute("PRAGMA application_id").fetchone()[0],
         connection.execute("PRAGMA user_version").fetchone()[0],
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0],
+        {name for (name,) in connection.execute("SELECT name FROM sqlite_master")},
     )
 
 
@@ -227,8 +272,9 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
         for statement in _SCHEMA:
             connection.execute(statement)
         connection.execute(
-            "INSERT INTO state VALUES (?, 0, 0, '', '[]', '[]', 'default', 'default', x'')",
-            (os.urandom(16).hex(),),
+            "INSERT INTO state VALUES (?, 0, 0, x'', 0, '', 'default', 'default', x'', '[]', '[]')",
+            (new_name(),),
         )
+        new_mark(connection, 0)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pi_rank.errors import StoreError
 from pi_rank.memory.contents import RootContents
@@ -18,55 +18,36 @@ from pi_rank.memory.files import Fingerprint
 from pi_rank.memory.project import slug
 from pi_rank.memory.root import MemoryRoot
 from pi_rank.results import SyncReport
+from pi_rank.store.checks import check_state, record_faults, state_row, vector_faults
+from pi_rank.store.kept import Kept, read_kept, root_name, unsure_of_tombstones, with_kept
+from pi_rank.store.marks import is_known, new_mark
 from pi_rank.store.model import ModelChoice, hand_over, read_choice, write_choice
+from pi_rank.store.places import STORE_NAME, stores_folder
+from pi_rank.store.rows import RowChanges, StoreVersion, read_changes
 from pi_rank.store.schema import REBUILD, DamagedStoreError, connect, store_error, transaction, translated
 from pi_rank.store.sync import (
     Analyzer,
     apply_contents,
     apply_files,
+    count_records,
     forget_records,
     last_report,
-    root_name,
     write_fingerprints,
 )
-from pi_rank.store.vectors import VectorRows, checked_rows, read_missing, read_vectors, write_vectors
+from pi_rank.store.vectors import (
+    VectorRows,
+    checked_rows,
+    drop_unusable_vectors,
+    read_missing,
+    read_vectors,
+    write_vectors,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 VECTORS_PER_TRANSACTION = 256  # an interrupted embedding keeps all but the last of these
-
-
-class StoredRow(NamedTuple):
-    """A record in the store. `rowid` is never used again; `payload` decodes with `decode_record`."""
-
-    rowid: int
-    id: str
-    payload: bytes
-    tombstoned: bool
-    text_hash: bytes
-    terms: bytes
-
-
-class RowChanges(NamedTuple):
-    """What happened to the rows since a generation.
-
-    `complete`: `added` is every row there is, and what the reader held before is void. Otherwise `added`
-    are the new rows and `removed` the rowids gone since; a changed record is one of each. Both ascend.
-    """
-
-    generation: int
-    complete: bool
-    added: list[StoredRow]
-    removed: list[int]
-
-
-class StoreVersion(NamedTuple):
-    """Two numbers that only go up: of the records, and of the vectors (of any model)."""
-
-    generation: int
-    vectors: int
 
 
 class _Line:
@@ -122,7 +103,7 @@ class MemoryStore:
     def uuid(self) -> str:
         """The store's own name: caches made for another store's generation 7 are not for this one's."""
         with self._reading() as connection:
-            return str(connection.execute("SELECT uuid FROM state").fetchone()[0])
+            return str(state_row(connection, "uuid")[0])
 
     @property
     def generation(self) -> int:
@@ -133,19 +114,39 @@ class MemoryStore:
         """The store's version now: a few microseconds, and never waits for a writer."""
         try:
             with self._pulse.lock:
-                return StoreVersion._make(self._pulse.connection.execute(_VERSION).fetchone())
+                found = self._pulse.connection.execute(_VERSION).fetchone()
         except sqlite3.Error as error:
             raise store_error(self.path, error) from error
+        if found is None:
+            raise store_error(self.path, sqlite3.DatabaseError("its table of state is empty"))
+        return StoreVersion._make(found)
+
+    def knows(self, mark: bytes) -> bool:
+        """Whether the store was in the state of that mark: what was derived from it is of its past."""
+        with self._reading() as connection:
+            return is_known(connection, mark)
 
     def verify(self) -> None:
-        """Read the whole file and check that it is sound; for a doctor, not for a turn.
+        """Read the whole file and check that SQLite can use it; for a doctor, not for a turn.
 
         :raises StoreError: it is damaged; the message says where.
         """
         with self._reading() as connection:
             found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            if found == "ok":
+                check_state(connection)
+                last_report(connection)
         if found != "ok":
             raise DamagedStoreError(f"the store {self.path} is damaged ({found}); {REBUILD}")
+
+    def faults(self) -> list[str]:
+        """What `verify` cannot see: rows and vectors that are not what was written. For a doctor.
+
+        :raises StoreError: it is damaged as a whole.
+        """
+        self.verify()
+        with self._reading() as connection:
+            return [*record_faults(connection), *vector_faults(connection)]
 
     def sync(self, contents: RootContents, analyzer: Analyzer) -> SyncReport:
         """Make the store hold what a reading of the memory files found, in one transaction.
@@ -171,30 +172,33 @@ class MemoryStore:
                 with self._writing() as connection:
                     write_fingerprints(connection, files.fingerprints)
         with self._reading() as connection:
-            return last_report(connection, self.generation)
+            return last_report(connection)
 
-    def replace(self, contents: RootContents, analyzer: Analyzer) -> SyncReport:
+    def replace(self, contents: RootContents, analyzer: Analyzer, kept: Kept | None = None) -> SyncReport:
         """Forget all records and take in `contents`, in one transaction; vectors of texts still there stay.
 
+        Of files that could not be read, what they last held stays.
+
+        :param kept: that, where another store knows it.
         :raises StoreError: it is read-only or could not be written; then it is as it was.
+        :raises MemoryRootError: the deletion markers cannot be read, and never were.
         """
         with self._writing() as connection:
-            forget_records(connection)
+            if kept is None and (contents.unreadable or unsure_of_tombstones(contents)):
+                kept = read_kept(connection, contents)
+            contents = with_kept(contents, kept)
+            forget_records(connection, contents.root)
             report = apply_contents(connection, contents, analyzer)
-            connection.execute("DELETE FROM vectors WHERE text_hash NOT IN (SELECT text_hash FROM records)")
+            drop_unusable_vectors(connection)
             return report
 
-    def rows(self, since: int = 0) -> RowChanges:
-        """Rows added and removed after generation `since` (0: all rows), all of one version of the store."""
+    def rows(self, since: StoreVersion | None = None) -> RowChanges:
+        """Rows added and removed after the state `since`, all of one state of the store.
+
+        All rows there are without it, and where it is no state that this store was in, or too old a one.
+        """
         with self._reading() as connection:
-            generation, complete_from = connection.execute(
-                "SELECT generation, complete_from FROM state"
-            ).fetchone()
-            complete = not complete_from <= since <= generation or since == 0
-            added = connection.execute(_ALL_ROWS if complete else _NEW_ROWS, () if complete else (since,))
-            rows = [StoredRow(a, b, c, bool(d), e, f) for a, b, c, d, e, f in added]
-            removed = connection.execute(_REMOVED_ROWS, (since,)) if not complete else ()
-            return RowChanges(generation, complete, rows, [rowid for (rowid,) in removed])
+            return read_changes(connection, since)
 
     def lexical_search(
         self, fts_query: str, k: int, rowids: Sequence[int] | None = None
@@ -248,6 +252,7 @@ class MemoryStore:
         for start in range(0, len(rows), VECTORS_PER_TRANSACTION):
             with self._writing() as connection:
                 write_vectors(connection, rows[start : start + VECTORS_PER_TRANSACTION])
+                new_mark(connection, *state_row(connection, "generation"))
 
     def model_choice(self) -> ModelChoice:
         """The model that was chosen for this store, and the one that answers meanwhile."""
@@ -278,10 +283,11 @@ class MemoryStore:
     def _fingerprints(self, root: MemoryRoot) -> dict[str, Fingerprint]:
         """What the files looked like at the last sync with this root; nothing where it was another."""
         with self._reading() as connection:
-            if connection.execute("SELECT root FROM state").fetchone()[0] != root_name(root.path):
+            name, records = state_row(connection, "root, records")
+            if name != root_name(root.path) or records != count_records(connection):
                 return {}
-            rows = connection.execute("SELECT file, size, mtime_ns, digest, settled FROM files").fetchall()
-        return {file: Fingerprint(size, mtime, digest, bool(ok)) for file, size, mtime, digest, ok in rows}
+            rows = connection.execute("SELECT file, size, mtime_ns, digest, settled, inode, tail FROM files")
+            return {file: Fingerprint(*seen) for file, *seen in rows}
 
     def _line(self, *, read_only: bool) -> _Line:
         line = _Line(self.path, read_only)
@@ -303,13 +309,8 @@ class MemoryStore:
 
 # The counter and not the highest number there is: vectors are dropped, and a version only goes up.
 _VERSION = """
-    SELECT generation, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'vectors'), 0) FROM state"""
-_COLUMNS = "SELECT rowid, id, payload, tombstoned, text_hash, terms FROM records"
-_ALL_ROWS = f"{_COLUMNS} ORDER BY rowid"
-_NEW_ROWS = f"{_COLUMNS} INDEXED BY records_by_generation WHERE generation > ? ORDER BY rowid"
-_REMOVED_ROWS = (
-    "SELECT rowid FROM removed INDEXED BY removed_by_generation WHERE generation > ? ORDER BY rowid"
-)
+    SELECT generation, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'vectors'), 0), mark
+    FROM state"""
 
 
 def open_store(path: Path) -> MemoryStore:
@@ -329,10 +330,6 @@ def open_store(path: Path) -> MemoryStore:
 
 def default_store_path(root: Path) -> Path:
     """Where the store of a memory root belongs: the user's cache folder, or PI_RANK_CACHE_DIR."""
-    import platformdirs
-
-    cache = os.environ.get("PI_RANK_CACHE_DIR")
-    folder = Path(cache).expanduser() if cache else Path(platformdirs.user_cache_dir("pi-rank"))
     resolved = root.expanduser().resolve()
     digest = hashlib.sha256(str(resolved).encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    return folder / "stores" / f"{slug(resolved.name)[:40]}-{digest}" / "store.sqlite3"
+    return stores_folder() / f"{slug(resolved.name)[:40]}-{digest}" / STORE_NAME

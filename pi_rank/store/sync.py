@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,17 @@ from pi_rank.memory.contents import TOMBSTONES, RootContents, RootFiles, Skipped
 from pi_rank.memory.files import Fingerprint
 from pi_rank.memory.records import encode_record, tags_text, text_hash
 from pi_rank.results import SyncReport
-from pi_rank.store.pieces import read_known, read_tombstones, write_known
+from pi_rank.store.checks import content_hash, read_json, row_checksum, state_row
+from pi_rank.store.kept import (
+    STAYS_DELETED,
+    is_under,
+    read_tombstones,
+    require_tombstones,
+    root_name,
+    unsure_of_tombstones,
+)
+from pi_rank.store.marks import forget_marks, new_mark
+from pi_rank.store.pieces import read_known, write_known
 
 _KNOWN_ROWS = "SELECT id, rowid, content_hash, file, text_hash FROM records"
 # The vectors' index leads with the model: named one by one, no vector of another text is looked at.
@@ -66,6 +75,7 @@ def apply_files(connection: sqlite3.Connection, files: RootFiles, analyzer: Anal
     Call inside a write transaction, in which what the last sync left stays what it is.
 
     :raises StoreError: the store is of another memory root.
+    :raises MemoryRootError: the deletion markers cannot be read, and never were.
     """
     return apply_contents(connection, decode_files(files, read_known(connection)), analyzer)
 
@@ -73,66 +83,68 @@ def apply_files(connection: sqlite3.Connection, files: RootFiles, analyzer: Anal
 def apply_contents(connection: sqlite3.Connection, contents: RootContents, analyzer: Analyzer) -> SyncReport:
     """Make the store hold what `contents` says. Call inside a write transaction.
 
-    :raises StoreError: the store is of another memory root.
+    :raises StoreError, MemoryRootError: as `apply_files`.
     """
-    generation = _check_root(connection, contents) + 1
+    generation = _check_root(connection, contents)
     tombstones = _update_tombstones(connection, contents)
     changes = _compare(connection, contents, tombstones)
-    if changes.added or changes.changed or changes.gone:
+    changed = bool(changes.added or changes.changed or changes.gone)
+    if changed:
+        generation += 1
         _remove(connection, changes.gone, generation)
         _insert(connection, [*changes.added, *changes.changed], analyzer, generation)
         _drop_orphan_vectors(connection, {known.text_hash for known in changes.gone})
-        connection.execute("UPDATE state SET generation = ?", (generation,))
-    else:
-        generation -= 1
     connection.executemany("UPDATE records SET file = ? WHERE rowid = ?", changes.moved)
     write_known(connection, contents)
-    _write_report(connection, contents)
+    if _write_report(connection, contents) or changed:
+        new_mark(connection, generation)
     return SyncReport(
         added=len(changes.added),
         changed=len(changes.changed),
         removed=len(changes.gone) - len(changes.changed),
-        unchanged=_count(connection) - len(changes.added) - len(changes.changed),
+        unchanged=count_records(connection) - len(changes.added) - len(changes.changed),
         generation=generation,
         skipped=tuple(contents.skipped),
         warnings=tuple(contents.warnings),
     )
 
 
-def forget_records(connection: sqlite3.Connection) -> None:
+def forget_records(connection: sqlite3.Connection, root: Path) -> None:
     """Drop everything but the vectors, so that `apply_contents` starts from nothing; readers then reload."""
     for table in ("records", "records_fts", "removed", "tombstones", "files", "pieces"):
         connection.execute(f"DELETE FROM {table}")
-    connection.execute("UPDATE state SET root = '', generation = generation + 1")
+    forget_marks(connection)
+    connection.execute("UPDATE state SET root = ?, generation = generation + 1", (root_name(root),))
     connection.execute("UPDATE state SET complete_from = generation")
 
 
-def last_report(connection: sqlite3.Connection, generation: int) -> SyncReport:
+def last_report(connection: sqlite3.Connection) -> SyncReport:
     """What the last sync reported, for a root that has not changed since."""
-    skipped, warnings = connection.execute("SELECT skipped, warnings FROM state").fetchone()
+    generation, records, skipped, warnings = state_row(connection, "generation, records, skipped, warnings")
     return SyncReport(
-        unchanged=_count(connection),
+        unchanged=records,
         generation=generation,
-        skipped=msgspec.json.decode(skipped, type=tuple[Skipped, ...]),
-        warnings=msgspec.json.decode(warnings, type=tuple[str, ...]),
+        skipped=read_json(skipped, tuple[Skipped, ...]),
+        warnings=read_json(warnings, tuple[str, ...]),
     )
+
+
+def count_records(connection: sqlite3.Connection) -> int:
+    """How many rows of records there are."""
+    return int(connection.execute("SELECT count(*) FROM records").fetchone()[0])
 
 
 def write_fingerprints(connection: sqlite3.Connection, fingerprints: Mapping[str, Fingerprint]) -> None:
     """Remember what the files looked like."""
     connection.execute("DELETE FROM files")
     rows = ((file, *fingerprint) for file, fingerprint in fingerprints.items())
-    connection.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?)", rows)
-
-
-def root_name(root: Path) -> str:
-    """The root as the store remembers it: links resolved, and written so that SQLite can hold it."""
-    return str(root.resolve()).encode("utf-8", "backslashreplace").decode()
+    connection.executemany("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def _check_root(connection: sqlite3.Connection, contents: RootContents) -> int:
     """The store's generation, once it is sure that the store is of this root."""
-    generation, root = connection.execute("SELECT generation, root FROM state").fetchone()
+    generation, root = state_row(connection, "generation, root")
+    require_tombstones(contents, known=bool(root))
     if root not in ("", root_name(contents.root)):
         raise StoreError(
             f"this store is of the memory root {root}, not of {contents.root}; name another store, "
@@ -142,9 +154,12 @@ def _check_root(connection: sqlite3.Connection, contents: RootContents) -> int:
 
 
 def _update_tombstones(connection: sqlite3.Connection, contents: RootContents) -> frozenset[str]:
-    """The tombstones in force: where the file cannot be read, also those of the last sync."""
-    known = read_tombstones(connection)
-    now = contents.tombstones | known if TOMBSTONES in contents.unreadable else contents.tombstones
+    """The tombstones in force: where the file, or a line of it, cannot be read, also those known before."""
+    known, now = read_tombstones(connection), contents.tombstones
+    if known - now and unsure_of_tombstones(contents):
+        if not is_under(TOMBSTONES, contents.unreadable):
+            contents.warnings.append(STAYS_DELETED)
+        now |= known
     connection.executemany("DELETE FROM tombstones WHERE id = ?", ((id_,) for id_ in known - now))
     connection.executemany("INSERT INTO tombstones VALUES (?)", ((id_,) for id_ in now - known))
     return now
@@ -157,16 +172,16 @@ def _compare(connection: sqlite3.Connection, contents: RootContents, tombstones:
         record, file, _ = source
         payload = encode_record(record)
         tombstoned = record.id in tombstones
-        content_hash = _content_hash(payload, tombstoned)
+        hash_ = content_hash(payload, tombstoned)
         old = known.pop(record.id, None)
         if old is None:
-            added.append(_Incoming(source, payload, tombstoned, content_hash))
-        elif old.content_hash != content_hash:
-            changed.append(_Incoming(source, payload, tombstoned, content_hash))
+            added.append(_Incoming(source, payload, tombstoned, hash_))
+        elif old.content_hash != hash_:
+            changed.append(_Incoming(source, payload, tombstoned, hash_))
             gone.append(old)
         elif old.file != file:
             moved.append((file, old.rowid))
-    gone.extend(old for old in known.values() if not _is_under(old.file, contents.unreadable))
+    gone.extend(old for old in known.values() if not is_under(old.file, contents.unreadable))
     return _Changes(added, changed, gone, moved)
 
 
@@ -176,19 +191,6 @@ def _known_rows(connection: sqlite3.Connection, touched: Iterable[str] | None) -
         return {row[0]: _Known._make(row) for row in connection.execute(_KNOWN_ROWS)}
     found = (connection.execute(f"{_KNOWN_ROWS} WHERE id = ?", (id_,)).fetchone() for id_ in touched)
     return {row[0]: _Known._make(row) for row in found if row}
-
-
-def _count(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("SELECT count(*) FROM records").fetchone()[0])
-
-
-def _content_hash(payload: bytes, tombstoned: bool) -> bytes:
-    """The mark is part of the content: a record that is deleted, or brought back, is a changed record."""
-    return hashlib.blake2b(payload, digest_size=16, key=b"tombstoned" if tombstoned else b"").digest()
-
-
-def _is_under(file: str, unreadable: frozenset[str]) -> bool:
-    return file in unreadable or any(name.endswith("/") and file.startswith(name) for name in unreadable)
 
 
 def _remove(connection: sqlite3.Connection, gone: Sequence[_Known], generation: int) -> None:
@@ -211,7 +213,7 @@ def _insert(
         texts = [(item.source.record.statement, tags_text(item.source.record)) for item in chunk]
         rowids = range(rowid + start, rowid + start + len(chunk))
         rows = map(_row, rowids, chunk, analyzer.document_terms(texts))
-        connection.executemany(f"INSERT INTO records VALUES (?, {generation}{', ?' * 8})", rows)
+        connection.executemany(f"INSERT INTO records VALUES (?, {generation}{', ?' * 9})", rows)
         documents = ((number, *text) for number, text in zip(rowids, texts, strict=True))
         connection.executemany("INSERT INTO records_fts (rowid, statement, tags) VALUES (?, ?, ?)", documents)
 
@@ -219,22 +221,29 @@ def _insert(
 def _row(rowid: int, item: _Incoming, terms: bytes) -> tuple[object, ...]:
     record, file, _ = item.source
     active = record.status == "active" and not item.tombstoned
-    hashes = item.content_hash, text_hash(record)
-    return rowid, record.id, file, *hashes, item.tombstoned, active, item.payload, terms
+    text = text_hash(record)
+    checksum = row_checksum(record.id, text, item.payload, terms, item.tombstoned, active)
+    hashes = item.content_hash, text
+    return rowid, record.id, file, *hashes, item.tombstoned, active, item.payload, terms, checksum
 
 
 def _drop_orphan_vectors(connection: sqlite3.Connection, text_hashes: Iterable[bytes]) -> None:
     connection.executemany(_DROP_ORPHANS, ((text_hash_,) for text_hash_ in text_hashes))
 
 
-def _write_report(connection: sqlite3.Connection, contents: RootContents) -> None:
+def _write_report(connection: sqlite3.Connection, contents: RootContents) -> bool:
+    """Whether there is something else to warn of than at the last sync, which every turn then says."""
+    warnings = msgspec.json.encode(contents.warnings).decode()
+    before = state_row(connection, "warnings")[0]
     connection.execute(
-        "UPDATE state SET root = ?, skipped = ?, warnings = ?",
+        "UPDATE state SET root = ?, records = ?, skipped = ?, warnings = ?",
         (
             root_name(contents.root),
+            count_records(connection),
             msgspec.json.encode(contents.skipped).decode(),
-            msgspec.json.encode(contents.warnings).decode(),
+            warnings,
         ),
     )
     # What there was to warn of may be over without a change of the files that could be read.
     write_fingerprints(connection, {} if contents.warnings else contents.fingerprints)
+    return bool(warnings != before)

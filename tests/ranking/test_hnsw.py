@@ -196,7 +196,7 @@ def hnsw_build_seconds_of_60000():
 
 
 def test_only_a_build_needs_hnswlib(tmp_path, graph):
-    save_graph(graph, tmp_path / "graph", KEY)
+    save_graph(graph, tmp_path / "graph", KEY, bytes(16))
     program = (
         "import sys\n"
         "sys.modules['hnswlib'] = None\n"
@@ -205,7 +205,7 @@ def test_only_a_build_needs_hnswlib(tmp_path, graph):
         "from pi_rank.ranking.semantic import VectorIndex\n"
         "import numpy as np\n"
         f"vectors, rows = np.load(sys.argv[1]), np.arange({N}, dtype=np.int32)\n"
-        f"graph = load_graph(Path(sys.argv[2]), GraphKey('m', {D}, {N}, 'c'))\n"
+        f"graph = load_graph(Path(sys.argv[2]), GraphKey('m', {D}, {N}, 'c'), bool)\n"
         "index = VectorIndex.build(vectors, rows)\n"
         "for one in (index, index.with_graph(graph)):\n"
         "    strategy = 'exact' if one.graph is None else 'hnsw'\n"

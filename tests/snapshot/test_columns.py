@@ -19,7 +19,7 @@ from pi_rank.snapshot.columns import (
     read_columns,
     read_phrases,
 )
-from pi_rank.store.store import StoredRow
+from pi_rank.store.rows import StoredRow
 from tests.support.memory import DEFAULTS
 
 

@@ -134,7 +134,7 @@ def test_an_incremental_reader_follows_a_writer_in_another_process(tmp_path, pat
     with MemoryStore.open(path) as store:
         store.sync_root(MemoryRoot(root), CountingAnalyzer())
         held = {row.rowid: row.id for row in store.rows().added}
-        seen = store.generation
+        seen = store.version()
         write(root, L2, *(line(f"mem_{number}", statement=f"bee {number}") for number in range(25, 60)))
         assert finished("sync", path, root) == (0, "2")
         assert store.generation == 2
@@ -166,7 +166,7 @@ def test_a_store_of_another_version_says_how_to_go_on(path):
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(StoreVersionError, match="schema version 99, not 3 as here; `pi-rank rebuild`"):
+    with pytest.raises(StoreVersionError, match="schema version 99, not 4 as here; `pi-rank rebuild`"):
         MemoryStore.open(path)
     with pytest.raises(StoreVersionError):
         MemoryStore.open(path, read_only=True)
@@ -187,10 +187,10 @@ def test_another_programs_file_is_left_alone(tmp_path, read_only):
 
 
 @pytest.mark.parametrize("content", [b"plain text, and quite a bit of it" * 50, b"\x00" * 8192])
-def test_a_file_that_is_no_database_is_damaged(tmp_path, content):
-    path = tmp_path / "store.sqlite3"
+def test_a_file_that_is_no_database_is_left_alone(tmp_path, content):
+    path = tmp_path / "notes.txt"
     path.write_bytes(content)
-    with pytest.raises(StoreError, match=r"is damaged .*; `pi-rank rebuild` makes a new store"):
+    with pytest.raises(StoreVersionError, match=r"notes.txt is no store of pi_rank and is left alone"):
         MemoryStore.open(path)
     assert path.read_bytes() == content
 

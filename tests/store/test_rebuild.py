@@ -9,7 +9,7 @@ import pytest
 from pi_rank.errors import StoreError, StoreVersionError
 from pi_rank.memory.root import MemoryRoot
 from pi_rank.store.rebuild import rebuild
-from pi_rank.store.store import MemoryStore
+from pi_rank.store.store import MemoryStore, default_store_path
 from tests.support.memory_files import L2, CountingAnalyzer, line, write
 
 
@@ -44,9 +44,10 @@ def names(path):
 
 def test_a_sound_store_is_filled_again_in_place(path, root):
     with MemoryStore.open(path) as reader:
+        before = reader.version()
         report = rebuild(path, root.read(), CountingAnalyzer())
         assert (report.added, report.generation, report.warnings) == (20, 3, ())
-        changes = reader.rows(since=1)
+        changes = reader.rows(since=before)
         assert (changes.complete, len(changes.added)) == (True, 20)
         assert reader.missing_vectors("m") == []
     assert names(path) == ["store.sqlite3"]
@@ -60,13 +61,17 @@ def test_a_store_of_another_version_is_moved_aside_and_its_vectors_stay(path, ro
     set_version(path, 99)
     report = rebuild(path, root.read(), CountingAnalyzer())
     assert report.added == 20
-    assert report.warnings[-1] == f"the old store is now {path}.broken-1"
+    assert f"the old store is now {path}.broken-1; it may hold what was deleted" in report.warnings[-1]
     assert names(path) == ["store.sqlite3", "store.sqlite3.broken-1"]
     with MemoryStore.open(path) as store:
         assert store.missing_vectors("m") == []
         assert np.array_equal(store.vectors("m").matrix, np.eye(20))
     set_version(path, 98)
-    assert rebuild(path, root.read(), CountingAnalyzer()).warnings[-1].endswith("broken-2")
+    assert (
+        rebuild(path, root.read(), CountingAnalyzer())
+        .warnings[-1]
+        .startswith(f"the old store is now {path}.broken-2")
+    )
 
 
 def test_vectors_that_cannot_be_right_are_embedded_again(path, root):
@@ -102,7 +107,10 @@ def test_a_truncated_store_is_replaced_and_kept_aside(path, root):
     assert path.with_name("store.sqlite3.broken-1").read_bytes() == whole[: len(whole) // 2]
 
 
-def test_what_is_no_database_is_replaced_and_kept_aside(path, root):
+def test_in_our_own_place_even_what_is_no_database_is_replaced_and_kept_aside(tmp_path, root, monkeypatch):
+    monkeypatch.setenv("PI_RANK_CACHE_DIR", str(tmp_path))
+    path = default_store_path(root.path)
+    path.parent.mkdir(parents=True)
     path.write_bytes(b"not a database at all" * 100)
     rebuild(path, root.read(), CountingAnalyzer())
     with MemoryStore.open(path) as store:

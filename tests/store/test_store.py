@@ -17,7 +17,8 @@ from pi_rank.memory.contents import Skipped
 from pi_rank.memory.records import decode_record, text_hash
 from pi_rank.memory.root import MemoryRoot
 from pi_rank.ranking.analysis import unpack_terms
-from pi_rank.store.store import MemoryStore, StoreVersion, default_store_path
+from pi_rank.store.rows import RowChanges
+from pi_rank.store.store import MemoryStore, default_store_path
 from pi_rank.store.sync import _DROP_ORPHANS
 from tests.support.memory_files import L1, L2, TOMBSTONES, CountingAnalyzer, line, settle, write
 
@@ -52,8 +53,8 @@ def unit(*rows):
 
 
 def test_a_new_store_is_empty(store):
-    assert store.version() == StoreVersion(0, 0)
-    assert store.rows() == (0, True, [], [])
+    assert store.version()[:2] == (0, 0)
+    assert store.rows() == RowChanges(0, store.version().mark, True, [], [], (), ())
     assert store.lexical_search('"bun"', 5) == []
     assert len(store.uuid) == 32
 
@@ -74,16 +75,18 @@ def test_the_first_sync_stores_every_record(store, root):
 def test_a_sync_touches_what_changed_and_a_changed_record_gets_a_new_row(store, root):
     write(root, L2, line("mem_a"), line("mem_b"), line("mem_c"))
     sync(store, root)
+    first = store.version()
     write(root, L2, line("mem_d"), line("mem_c"), line("mem_b", confidence=0.5))
     analyzer = CountingAnalyzer()
     assert counts(sync(store, root, analyzer)) == (1, 1, 1, 1, 2)
     assert analyzer.documents == 2
-    changes = store.rows(since=1)
+    changes = store.rows(since=first)
     assert not changes.complete
     assert [(row.rowid, row.id) for row in changes.added] == [(4, "mem_d"), (5, "mem_b")]
     assert changes.removed == [1, 2]
     assert stored(store).keys() == {"mem_b", "mem_c", "mem_d"}
-    assert store.rows(since=2) == (2, False, [], [])
+    now = store.version()
+    assert store.rows(since=now) == RowChanges(2, now.mark, False, [], [], (), ())
 
 
 def test_a_sync_that_changes_nothing_keeps_the_generation(store, root):
@@ -97,37 +100,42 @@ def test_a_sync_that_changes_nothing_keeps_the_generation(store, root):
 def test_a_row_number_is_never_used_again(store, root):
     write(root, L2, line("mem_a"))
     sync(store, root)
+    first = store.version()
     write(root, L2)
     sync(store, root)
     write(root, L2, line("mem_a"))
     sync(store, root)
     assert [row.rowid for row in store.rows().added] == [2]
-    assert store.rows(since=1).removed == [1]
+    assert store.rows(since=first).removed == [1]
 
 
 def test_a_reader_from_another_life_of_the_store_reads_everything(store, root):
     write(root, L2, line("mem_a"))
     sync(store, root)
-    assert store.rows(since=99).complete
+    assert not store.rows(since=store.version()).complete
+    assert store.rows(since=store.version()._replace(mark=bytes(16))).complete
 
 
 def test_a_long_removal_log_is_cut_and_readers_that_are_behind_reload(store, root, monkeypatch):
     monkeypatch.setattr("pi_rank.store.sync.MOST_REMOVED", 2)
+    seen = []
     for number in range(5):
         write(root, L2, line("mem_a", statement=f"version {number}"))
         sync(store, root)
-    assert store.rows(since=1).complete
-    assert store.rows(since=3).complete
-    last = store.rows(since=4)
+        seen.append(store.version())
+    assert store.rows(since=seen[0]).complete
+    assert store.rows(since=seen[2]).complete
+    last = store.rows(since=seen[3])
     assert (last.complete, [row.rowid for row in last.added], last.removed) == (False, [5], [4])
 
 
 def test_a_tombstone_is_a_change_of_its_record_and_so_is_its_end(store, root):
     write(root, L2, line("mem_a"), line("mem_b"))
     sync(store, root)
+    first = store.version()
     marker = write(root, TOMBSTONES, '{"deleted_record_id": "mem_a"}', '{"deleted_record_id": "mem_z"}')
     assert counts(sync(store, root)) == (0, 1, 0, 1, 2)
-    changes = store.rows(since=1)
+    changes = store.rows(since=first)
     assert [(row.id, row.tombstoned) for row in changes.added] == [("mem_a", True)]
     assert changes.removed == [1]
     marker.unlink()
@@ -328,7 +336,8 @@ def test_a_second_store_object_sees_the_first_ones_sync(store, root):
     with MemoryStore.open(store.path) as other, MemoryStore.open(store.path, read_only=True) as reader:
         write(root, L2, line("mem_a"))
         sync(store, root)
-        assert other.version() == reader.version() == StoreVersion(1, 0)
+        assert other.version() == reader.version() == store.version()
+        assert store.version()[:2] == (1, 0)
         assert stored(other).keys() == stored(reader).keys() == {"mem_a"}
         with pytest.raises(StoreError, match="to read only"):
             sync(reader, root)
@@ -379,11 +388,12 @@ def test_replacing_starts_over_but_keeps_vectors_still_of_use(store, root, tmp_p
     sync(store, root)
     hashes = [hash_ for hash_, _ in store.missing_vectors("m")]
     store.put_vectors("m", hashes, unit([1, 0], [0, 1]))
+    before = store.version()
     write(tmp_path / "moved", L2, line("mem_a"))
     report = store.replace(MemoryRoot(tmp_path / "moved").read(), CountingAnalyzer())
     assert counts(report) == (1, 0, 0, 0, 3)
     assert store.vectors("m").text_hashes == hashes[:1]
-    changes = store.rows(since=1)
+    changes = store.rows(since=before)
     assert (changes.complete, [row.rowid for row in changes.added]) == (True, [3])
 
 
@@ -396,7 +406,7 @@ memories = st.dictionaries(
 @given(st.lists(memories, min_size=1, max_size=5))
 def test_a_reader_that_follows_every_change_holds_what_a_new_reader_reads(versions):
     with tempfile.TemporaryDirectory() as folder, MemoryStore.open(Path(folder, "store.sqlite3")) as store:
-        root, held, seen = Path(folder, "root"), {}, 0
+        root, held, seen = Path(folder, "root"), {}, None
         for memory in versions:
             write(root, L2, *(line(id_, statement=f"word{word}") for id_, (word, _) in memory.items()))
             deleted = [id_ for id_, (_, tombstoned) in memory.items() if tombstoned]
@@ -407,7 +417,7 @@ def test_a_reader_that_follows_every_change_holds_what_a_new_reader_reads(versio
             for rowid in changes.removed:
                 held.pop(rowid, None)
             held |= {row.rowid: row for row in changes.added}
-            seen = changes.generation
+            seen = store.version()
             assert held == {row.rowid: row for row in store.rows().added}
             assert {row.id: row.tombstoned for row in held.values()} == {
                 id_: tombstoned for id_, (_, tombstoned) in memory.items()
@@ -435,6 +445,7 @@ def test_fifty_thousand_records(store, root):
 
     settle(path)
     first, whole = timed_sync()
+    before = store.version()
     assert first == (50_000, 0, 0, 0, 1)
     again, unchanged = timed_sync()
     assert again == (0, 0, 0, 50_000, 1)
@@ -443,7 +454,7 @@ def test_fifty_thousand_records(store, root):
     second, incremental = timed_sync()
     assert second == (0, 1, 0, 49_999, 2)
     assert incremental < whole / 2
-    assert len(store.rows(since=1).added) == 1
+    assert len(store.rows(since=before).added) == 1
     assert len(store.rows().added) == 50_000
 
 

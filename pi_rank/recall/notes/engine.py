@@ -18,7 +18,7 @@ import numpy as np
 from pi_rank.engine import MemoryEngine
 from pi_rank.memory.records import embedded_text, encode_record, tags_text, text_hash
 from pi_rank.snapshot.snapshot import extend_snapshot
-from pi_rank.store.store import RowChanges, StoredRow
+from pi_rank.store.rows import RowChanges, StoredRow
 from pi_rank.store.vectors import VectorRows
 from pi_rank.turn.ranking import DEPTH
 
@@ -138,9 +138,9 @@ class NotedEngine(MemoryEngine):
         model = self._models.queries.model() if model_id is not None and row.vector is None else None
         if model is None:
             return row
-        from pi_rank.memory.records import decode_record
+        from pi_rank.memory.records import decode_stored
 
-        text = embedded_text(decode_record(row.row.payload))
+        text = embedded_text(decode_stored(row.row.payload))
         return row._replace(vector=model.embed_documents([text])[0])
 
     def _fresh(self, *, wait_for_model: bool) -> Snapshot:
@@ -162,5 +162,13 @@ def open_noted(root: Path, store: str | Path | None, model: str | Embedder | Non
 def _with_notes(snapshot: Snapshot, rows: Sequence[_NoteRow]) -> Snapshot:
     if not rows:
         return snapshot
-    changes = RowChanges(snapshot.version.generation, False, [row.row for row in rows], [])
+    changes = RowChanges(
+        snapshot.version.generation,
+        snapshot.version.mark,
+        complete=False,
+        added=[row.row for row in rows],
+        removed=[],
+        damaged=(),
+        warnings=snapshot.warnings,
+    )
     return extend_snapshot(snapshot, changes, _Vectors(rows), snapshot.version)

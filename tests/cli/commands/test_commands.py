@@ -228,7 +228,8 @@ def test_rebuild_of_a_sound_store(run):
 def test_rebuild_of_a_damaged_store_keeps_the_old_file(run, tmp_path):
     store = tmp_path / "store.sqlite"
     run("sync")
-    store.write_bytes(b"no database at all" * 500)
+    half = store.read_bytes()[: store.stat().st_size // 2]
+    store.write_bytes(half)
     code, out, err = run("context", "deploy")
     assert (code, out) == (1, "")
     assert "`pi-rank rebuild` makes a new store" in err
@@ -237,9 +238,20 @@ def test_rebuild_of_a_damaged_store_keeps_the_old_file(run, tmp_path):
     assert code == 0
     assert out.startswith("90 added, 0 changed, 0 removed, 0 unchanged;")
     aside = tmp_path / "store.sqlite.broken-1"
-    assert err == f"pi-rank: warning: the old store is now {aside}\n"
-    assert aside.read_bytes() == b"no database at all" * 500
+    assert err.startswith(f"pi-rank: warning: the old store is now {aside}; it may hold what was deleted")
+    assert aside.read_bytes() == half
     assert run("search", "canary", "-k", "1")[0] == 0
+
+
+def test_rebuild_leaves_a_text_alone(run, tmp_path):
+    text = tmp_path / "store.sqlite"
+    text.write_text("Dear diary\n" * 90, encoding="utf-8")
+    for command in (("rebuild",), ("sync",), ("context", "deploy")):
+        code, out, err = run(*command)
+        assert (code, out) == (1, "")
+        assert err.startswith(f"pi-rank: {text} is no store of pi_rank and is left alone")
+    assert text.read_text(encoding="utf-8") == "Dear diary\n" * 90
+    assert [path.name for path in tmp_path.glob("store*")] == ["store.sqlite"]
 
 
 def test_rebuild_leaves_another_programs_file_alone(run, tmp_path):
