@@ -105,9 +105,10 @@ class MemoryEngine:
         """
         if ranking not in ("default", "rrf"):
             raise ConfigError(f"unknown ranking {ranking!r}: use default or rrf")
-        memory_root = MemoryRoot(root)
+        place = default_store_path(Path(root)) if store is None else Path(store)
+        memory_root = MemoryRoot(root, kept_config=place.with_name(f"{place.name}.config.json"))
         memory_root.require_folder()
-        opened = open_store(default_store_path(memory_root.path) if store is None else Path(store))
+        opened = open_store(place)
         return cls(memory_root, opened, StoreModels(opened, model), config, ranking, reranker)
 
     def close(self) -> None:
@@ -325,7 +326,8 @@ class MemoryEngine:
         embedded = self._models.embed(progress)
         changed = bool(report.added or report.changed or report.removed or embedded)
         self._keeper.save(self._models.queries.model_id, changed=changed)
-        return msgspec.structs.replace(report, embedded=embedded)
+        warnings = (*report.warnings, *self._root.keep_config())
+        return msgspec.structs.replace(report, embedded=embedded, warnings=warnings)
 
     def _replace_store(self, contents: RootContents) -> SyncReport:
         path, old = self._store.path, self._keeper

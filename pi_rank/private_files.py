@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 from pathlib import Path
 
@@ -31,3 +32,19 @@ def open_private(path: str | Path, flags: int) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def replace_private(path: Path, data: bytes) -> None:
+    """Write our file at `path`, for its owner alone, so that a reader sees the old one or the whole new one.
+
+    :raises OSError: it cannot be written; the old one is untouched.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    try:
+        with os.fdopen(open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -21,7 +21,17 @@ SOURCES = (".py", ".pyi", ".pyx", ".pxd", ".hpp")
 # in one line does not know the others of that line.
 LAYERS = {
     "pi_rank": (
-        {"errors", "version", "words", "batch", "clock", "characters", "private_files", "_core"},
+        {
+            "errors",
+            "version",
+            "words",
+            "batch",
+            "clock",
+            "characters",
+            "private_files",
+            "foreign_files",
+            "_core",
+        },
         {"memory", "embedding", "ranking"},
         {"block", "context", "results"},
         {"store", "batch_files", "places"},

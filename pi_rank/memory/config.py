@@ -10,12 +10,17 @@ from pi_rank.errors import RecordError
 from pi_rank.memory.records import decode_object, without_nulls
 
 InjectionMode = Literal["scoped", "policy_only", "wakeup"]
+CLOSED: InjectionMode = "policy_only"  # where the mode that was meant is not known, nothing is shown
 L1_PERCENT = 35  # of the block's records, at most, are L1
 MOST_RECORDS = 1000
 
 
 class RootConfig(msgspec.Struct, frozen=True):
-    """What config.json says about retrieval and qmd. `warnings` says what in it could not be used."""
+    """What config.json says about retrieval and qmd. `warnings` says what in it could not be used.
+
+    A number that cannot be used is the default's. An injection mode that cannot be used is `policy_only`: what
+    a user shut must not open because of a slip of the pen.
+    """
 
     injection_mode: InjectionMode = "scoped"
     max_records: int = 12
@@ -44,19 +49,19 @@ def l1_share(records: int) -> int:
 
 
 def parse_config(data: bytes) -> RootConfig:
-    """The config of a file's bytes; anything unusable keeps its default and is named in `warnings`."""
+    """The config of a file's bytes; anything in it that is unusable is named in `warnings`.
+
+    :raises RecordError: they are no JSON object.
+    """
     if not data.strip():
-        return RootConfig()
-    try:
-        document = without_nulls(decode_object(data))
-    except RecordError as error:
-        return RootConfig(warnings=(f"config.json: {error}; defaults are used",))
+        raise RecordError("it is empty")
+    document = without_nulls(decode_object(data))
     warnings: list[str] = []
     retrieval = _section(document, "retrieval", warnings)
-    qmd = _section(document, "qmd", warnings)
+    qmd = _section(document, "qmd", warnings) or {}
     default = RootConfig()
     return RootConfig(
-        injection_mode=_mode(retrieval, warnings),
+        injection_mode=CLOSED if retrieval is None else _mode(retrieval, warnings),
         max_records=_count(retrieval, "maxRecords", default.max_records, 1, warnings),
         max_l1=_count(retrieval, "maxL1Records", default.max_l1, 0, warnings),
         max_l2=_count(retrieval, "maxL2Records", None, 0, warnings),
@@ -66,12 +71,13 @@ def parse_config(data: bytes) -> RootConfig:
     )
 
 
-def _section(document: dict[str, Any], name: str, warnings: list[str]) -> dict[str, Any]:
+def _section(document: dict[str, Any], name: str, warnings: list[str]) -> dict[str, Any] | None:
     value = document.get(name, {})
     if isinstance(value, dict):
         return value
-    _warn(warnings, name, "an object", value, "its defaults are")
-    return {}
+    used = "its defaults are" if name == "qmd" else f"mode {CLOSED} is"
+    _warn(warnings, name, "an object", value, used)
+    return None
 
 
 def _mode(section: dict[str, Any], warnings: list[str]) -> InjectionMode:
@@ -79,12 +85,18 @@ def _mode(section: dict[str, Any], warnings: list[str]) -> InjectionMode:
     for mode in get_args(InjectionMode):
         if value == mode:
             return mode  # type: ignore[no-any-return]
-    _warn(warnings, "retrieval.injectionMode", "scoped, policy_only or wakeup", value, "scoped is")
-    return "scoped"
+    _warn(warnings, "retrieval.injectionMode", "scoped, policy_only or wakeup", value, f"{CLOSED} is")
+    return CLOSED
 
 
-def _count(section: dict[str, Any], key: str, default: Any, least: int, warnings: list[str]) -> Any:  # noqa: ANN401
-    value = section.get(key, default)
+def _count(
+    section: dict[str, Any] | None,
+    key: str,
+    default: Any,  # noqa: ANN401
+    least: int,
+    warnings: list[str],
+) -> Any:  # noqa: ANN401
+    value = (section or {}).get(key, default)
     if value is default or (type(value) is int and least <= value <= MOST_RECORDS):
         return value
     used = "the rest is" if default is None else f"{default} is"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
+
+from pi_rank.foreign_files import read_foreign, regular_stat
 
 T = TypeVar("T")
 
@@ -20,9 +21,10 @@ QUIET_NS = 20_000_000
 # Two seconds is the coarsest step in use (FAT).
 SETTLED_NS = 2_000_000_000
 _INT64 = (1 << 63) - 1  # what SQLite can hold; Windows has larger numbers of files
-
-
 TAIL_BYTES = 256
+# Ten times what was ever seen of each: a longer one is a mistake, and must not take the machine's memory.
+MOST_MEMORY_BYTES = 512 << 20
+MOST_LIVE_BYTES = 4 << 20
 
 
 class Fingerprint(NamedTuple):
@@ -48,23 +50,37 @@ class FileVersion(NamedTuple):
     stable: bool
 
 
+class Reading(NamedTuple):
+    """The bytes of a file and its state after the reading. `stable`: that was its state before it too."""
+
+    data: bytes
+    status: os.stat_result
+    stable: bool
+
+    @property
+    def settled(self) -> bool:
+        """Whether size and time alone will tell that it changed."""
+        return self.stable and time.time_ns() - self.status.st_mtime_ns > SETTLED_NS
+
+
 def read_version(path: Path) -> FileVersion:
     """Read a file; where it changes meanwhile, or was changed a moment ago, wait a little and read it again.
 
-    :raises OSError: it is missing, may not be read, or is no regular file (a pipe would block).
+    :raises OSError: as `read_foreign` with `MOST_MEMORY_BYTES`.
     """
     for attempt in range(1, READ_ATTEMPTS + 1):
-        data, result, stable = _read_once(path)
-        if stable and not 0 <= time.time_ns() - result.st_mtime_ns <= QUIET_NS:
+        reading = read_now(path, MOST_MEMORY_BYTES)
+        if reading.stable and not 0 <= time.time_ns() - reading.status.st_mtime_ns <= QUIET_NS:
             break
         if attempt < READ_ATTEMPTS:
             time.sleep(RETRY_SECONDS * attempt)
+    data, status, stable = reading
     fingerprint = Fingerprint(
         len(data),
-        result.st_mtime_ns,
+        status.st_mtime_ns,
         hashlib.sha256(data).digest(),
-        stable and _is_settled(result),
-        result.st_ino & _INT64,
+        reading.settled,
+        status.st_ino & _INT64,
         _tail(data),
     )
     return FileVersion(data, fingerprint, stable)
@@ -87,11 +103,13 @@ def without_bom(data: bytes) -> bytes:
 class LiveFile(Generic[T]):
     """A small file that every turn looks at: parsed again only when its size, time or inode changed."""
 
-    def __init__(self, path: Path, parse: Callable[[bytes], T]) -> None:
+    def __init__(self, path: Path, parse: Callable[[bytes], T], most_bytes: int = MOST_LIVE_BYTES) -> None:
         self._path = path
         self._name = str(path)
         self._parse = parse
+        self._most_bytes = most_bytes
         self._empty = parse(b"")
+        self.last: T | None = None  # what the last reading that succeeded gave
         self._known: tuple[tuple[int, int, int] | None, T] = (None, self._empty)
 
     def read(self) -> T:
@@ -102,13 +120,14 @@ class LiveFile(Generic[T]):
         try:
             now = os.stat(self._name)  # noqa: PTH116  (half the time of Path.stat, on every turn)
         except (FileNotFoundError, NotADirectoryError):
+            self.last = self._empty
             return self._empty
-        signature, value = self._known
-        if signature == _signature(now):
+        known, value = self._known
+        if known == signature(now):
             return value
-        data, result, stable = _read_once(self._path)  # a turn waits for nobody: the next one reads again
-        value = self._parse(without_bom(data))
-        self._known = (_signature(result) if stable and _is_settled(result) else None, value)
+        reading = read_now(self._path, self._most_bytes)  # a turn waits for nobody: the next one reads again
+        self.last = value = self._parse(without_bom(reading.data))
+        self._known = (signature(reading.status) if reading.settled else None, value)
         return value
 
 
@@ -117,26 +136,17 @@ def _tail(data: bytes) -> bytes:
     return lines[2]
 
 
-def _read_once(path: Path) -> tuple[bytes, os.stat_result, bool]:
-    """The file's bytes, its state after the reading, and whether that was its state before it too."""
-    before = _regular_stat(path)
-    data = path.read_bytes()
-    after = _regular_stat(path)
-    return data, after, _signature(before) == _signature(after) and len(data) == after.st_size
+def read_now(path: Path, most_bytes: int) -> Reading:
+    """Read a file once, whoever may be writing it.
+
+    :raises OSError: as `read_foreign`.
+    """
+    before = regular_stat(path)
+    data = read_foreign(path, most_bytes)
+    after = regular_stat(path)
+    return Reading(data, after, signature(before) == signature(after) and len(data) == after.st_size)
 
 
-def _regular_stat(path: Path) -> os.stat_result:
-    result = path.stat()
-    if stat.S_ISDIR(result.st_mode):
-        raise IsADirectoryError("is a folder, not a file")
-    if not stat.S_ISREG(result.st_mode):
-        raise OSError("is not a regular file")
-    return result
-
-
-def _signature(result: os.stat_result) -> tuple[int, int, int]:
-    return result.st_mtime_ns, result.st_size, result.st_ino
-
-
-def _is_settled(result: os.stat_result) -> bool:
-    return time.time_ns() - result.st_mtime_ns > SETTLED_NS
+def signature(status: os.stat_result) -> tuple[int, int, int]:
+    """By what a file is known, cheaply, to be the one that was read."""
+    return status.st_mtime_ns, status.st_size, status.st_ino

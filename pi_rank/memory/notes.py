@@ -16,6 +16,8 @@ from pi_rank.memory.records import decode_object, without_nulls
 _T = TypeVar("_T")
 SCRATCHPAD = "scratchpad.md"
 SESSION_INDEX = "sessions/session-index.jsonl"
+MOST_INDEX_BYTES = 64 << 20
+NAMED_LINES = 5  # of the index that cannot be used; a turn names no more
 
 
 class SessionSummary(
@@ -66,11 +68,11 @@ class NotesReader:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._scratchpad = LiveFile(root / SCRATCHPAD, _decode_text)
-        self._sessions = LiveFile(root / SESSION_INDEX, _parse_sessions)
+        self._sessions = LiveFile(root / SESSION_INDEX, _parse_sessions, MOST_INDEX_BYTES)
         self._daily = ("", self._scratchpad)  # file name and file; replaced when the day changes
 
     def read(self, today: date) -> Notes:
-        """The notes of a day. A file that cannot be read counts as empty, with a warning."""
+        """The notes of a day. Of a file that cannot be read counts what it last said, with a warning."""
         daily = f"daily/{today.isoformat()}.md"
         if self._daily[0] != daily:
             self._daily = (daily, LiveFile(self._root / daily, _decode_text))
@@ -88,8 +90,9 @@ def _read(file: LiveFile[_T], name: str, warnings: list[str]) -> _T | None:
     try:
         return file.read()
     except OSError as error:
-        warnings.append(f"{name} cannot be read ({error.strerror or error}); it is left out")
-        return None
+        used = "it is left out" if file.last is None else "what it last said is used"
+        warnings.append(f"{name} cannot be read ({error.strerror or error}); {used}")
+        return file.last
 
 
 def _decode_text(data: bytes) -> str:
@@ -99,13 +102,13 @@ def _decode_text(data: bytes) -> str:
 def _parse_sessions(data: bytes) -> _SessionIndex:
     """Sessions by day; of two lines with one id the later counts, as PI appends."""
     latest: dict[str, SessionSummary] = {}
-    warnings = []
+    skipped = []
     for number, line in enumerate(data.split(b"\n"), 1):
         if line.strip():
             try:
                 summary = msgspec.convert(without_nulls(decode_object(line)), SessionSummary)
             except (RecordError, msgspec.ValidationError) as error:
-                warnings.append(f"{SESSION_INDEX}:{number} is skipped: {error}")
+                skipped.append(f"{SESSION_INDEX}:{number} is skipped: {error}")
                 continue
             latest[summary.id] = summary
     by_day: dict[str, list[SessionSummary]] = {}
@@ -113,4 +116,7 @@ def _parse_sessions(data: bytes) -> _SessionIndex:
         if not summary.archived:
             day = summary.date[:10]  # a day, or a moment that begins with its day
             by_day.setdefault(day, []).append(summary)
-    return _SessionIndex({day: tuple(sessions) for day, sessions in by_day.items()}, tuple(warnings))
+    if len(skipped) > NAMED_LINES:
+        more = f"{SESSION_INDEX}: {len(skipped) - NAMED_LINES} more of its lines are skipped"
+        skipped[NAMED_LINES:] = [more]
+    return _SessionIndex({day: tuple(sessions) for day, sessions in by_day.items()}, tuple(skipped))

@@ -8,9 +8,10 @@ from datetime import date
 from pathlib import Path
 
 from pi_rank.errors import MemoryRootError
-from pi_rank.memory.config import RootConfig, parse_config
+from pi_rank.memory.config import RootConfig
+from pi_rank.memory.config_file import ConfigFile
 from pi_rank.memory.contents import PROFILES, TOMBSTONES, RecordFile, RootContents, RootFiles, decode_files
-from pi_rank.memory.files import Fingerprint, LiveFile, is_known, read_version, without_bom
+from pi_rank.memory.files import Fingerprint, is_known, read_version, without_bom
 from pi_rank.memory.notes import Notes, NotesReader
 from pi_rank.memory.project import read_settings
 from pi_rank.memory.records import Layer
@@ -25,10 +26,11 @@ _LAYER_FILES: tuple[tuple[str, Layer], ...] = (
 class MemoryRoot:
     """A folder of PI's memory files. Nothing is opened until something is read."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, kept_config: Path | None = None) -> None:
+        """`kept_config`: where to note what config.json says, for when it cannot be read."""
         self.path = Path(path).expanduser().absolute()
         self._notes = NotesReader(self.path)
-        self._config = LiveFile(self.path / "config.json", parse_config)
+        self._config = ConfigFile(self.path / "config.json", kept_config)
 
     def read(self) -> RootContents:
         """Every record, tombstone and profile. A line that is not usable is skipped and reported.
@@ -62,11 +64,16 @@ class MemoryRoot:
         return self._notes.read(today)
 
     def config(self) -> RootConfig:
-        """`config.json` as it is now. What is wrong in it becomes a warning and the default is used."""
+        """`config.json` as it is now, or as it last was (see `ConfigFile.read`)."""
+        return self._config.read()
+
+    def keep_config(self) -> tuple[str, ...]:
+        """Note what `config.json` says, for processes that begin while it cannot be read; why not, if so."""
         try:
-            return self._config.read()
+            self._config.keep()
         except OSError as error:
-            return RootConfig(warnings=(f"config.json cannot be read ({_why(error)}); defaults are used",))
+            return (f"what config.json says could not be noted beside the store ({_why(error)})",)
+        return ()
 
     def require_folder(self) -> None:
         """Raises MemoryRootError, saying what to do, where the root is missing or is no folder."""
@@ -129,10 +136,14 @@ class _RootReader:
 
     def _project_files(self) -> list[str]:
         try:
-            return _project_files(self.root)
+            names, odd = _project_files(self.root)
         except OSError as error:
             self._cannot_read(PROJECTS, _why(error))
             return []
+        self.warnings += [
+            f"{PROJECTS}{name!a} is not read: its name is not Unicode; rename it" for name in odd
+        ]
+        return names
 
     def _cannot_read(self, file: str, why: str) -> None:
         self.unreadable.add(file)
@@ -159,22 +170,20 @@ def find_memory_root(explicit: str | Path | None = None, working_directory: str 
 
 
 def _governed_files(root: Path) -> list[str]:
-    return sorted([*(file for file, _ in _LAYER_FILES), *_project_files(root), TOMBSTONES, PROFILES])
+    names, _ = _project_files(root)
+    return sorted([*(file for file, _ in _LAYER_FILES), *names, TOMBSTONES, PROFILES])
 
 
-def _project_files(root: Path) -> list[str]:
-    """Names of the project files relative to the root, sorted.
+def _project_files(root: Path) -> tuple[list[str], list[str]]:
+    """The project files relative to the root, and those whose names cannot be written down; both sorted.
 
-    :raises OSError: their folder cannot be listed, or a name in it cannot be written down.
+    :raises OSError: their folder cannot be listed.
     """
     folder = root / PROJECTS
     if not os.path.lexists(folder):
-        return []
-    names = sorted(PROJECTS + name for name in os.listdir(folder) if name.endswith(".jsonl"))  # noqa: PTH208
-    for name in names:
-        if not _is_text(name):
-            raise OSError(f"the file name {name!a} is not Unicode; rename it")
-    return names
+        return [], []
+    names = sorted(name for name in os.listdir(folder) if name.endswith(".jsonl"))  # noqa: PTH208
+    return [PROJECTS + name for name in names if _is_text(name)], [n for n in names if not _is_text(n)]
 
 
 def _is_text(name: str) -> bool:

@@ -50,6 +50,11 @@ class Memory(NamedTuple):
     reranking: RerankStage
     relevance_floor: float | None
 
+    @property
+    def warnings(self) -> list[str]:
+        """What of the files that a turn reads could not be read, and what was done instead."""
+        return [*self.config.warnings, *self.notes.warnings]
+
 
 class Stopwatch:
     """Milliseconds per step, in the order the steps ended."""
@@ -77,7 +82,9 @@ def run_turn(memory: Memory, request: Request, watch: Stopwatch) -> RetrievalCon
     """The whole turn, in the root's injection mode. `watch` has been running since the turn was asked for."""
     watch.lap("memory")
     if is_trivial(request.context.latest_user_message):
-        return RetrievalContext(markdown="", stats={"trivial": True}, timings=watch.laps())
+        return RetrievalContext(
+            markdown="", stats={"trivial": True, "warnings": memory.warnings}, timings=watch.laps()
+        )
     allowed = run_processors(memory.snapshot, request.context)
     watch.lap("processors")
     mode = memory.config.injection_mode
@@ -249,6 +256,7 @@ def _stats(memory: Memory, allowed: Eligibility) -> dict[str, Any]:
         "eligible": allowed.eligible_count,
         "generation": memory.snapshot.version.generation,
         "injection_mode": memory.config.injection_mode,
+        "warnings": memory.warnings,
     }
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from pi_rank.errors import RecordError
 from pi_rank.memory.config import RootConfig, parse_config
 
 
@@ -19,17 +20,30 @@ def test_all_settings():
     assert config == RootConfig("wakeup", 20, 2, 5, "mine", False)
 
 
-@pytest.mark.parametrize("data", [b"", b"  \n", b"{}", b'{"retrieval": null, "other": 1}'])
+@pytest.mark.parametrize("data", [b"{}", b'{"retrieval": null, "other": 1}'])
 def test_nothing_said_is_the_default(data):
     assert parse_config(data) == RootConfig()
 
 
-@pytest.mark.parametrize("data", [b"{", b"[]", b"\x00", b'{"retrieval": {"maxRecords": NaN}}'])
-def test_what_is_not_json_is_one_warning_and_the_defaults(data):
-    config = parse_config(data)
-    assert config == RootConfig(warnings=config.warnings)
+@pytest.mark.parametrize(
+    "data", [b"", b"  \n", b"{", b"[]", b"\x00", b'{"retrieval": {"maxRecords": NaN}}', b"[" * 100_000]
+)
+def test_what_is_no_json_object_says_nothing(data):
+    with pytest.raises(RecordError):
+        parse_config(data)
+
+
+@pytest.mark.parametrize("mode", ["all", "policy-only", "Scoped", 5, {}, [], True])
+def test_a_mode_that_is_not_known_shows_nothing(mode):
+    config = parse(retrieval={"injectionMode": mode, "maxRecords": 6})
+    assert (config.injection_mode, config.max_records) == ("policy_only", 6)
     assert len(config.warnings) == 1
-    assert config.warnings[0].startswith("config.json: ")
+
+
+def test_settings_of_retrieval_that_are_no_object_show_nothing():
+    config = parse(retrieval=5)
+    assert config == RootConfig("policy_only", warnings=config.warnings)
+    assert config.warnings == ("config.json: retrieval: expected an object, got 5; mode policy_only is used",)
 
 
 @pytest.mark.parametrize(
@@ -48,12 +62,7 @@ def test_what_is_not_json_is_one_warning_and_the_defaults(data):
             "config.json: retrieval.maxL2Records: expected a whole number from 0 to 1000, got 2.5; "
             "the rest is used",
         ),
-        (
-            {"retrieval": {"injectionMode": "all"}},
-            "config.json: retrieval.injectionMode: expected scoped, policy_only or wakeup, got 'all'; "
-            "scoped is used",
-        ),
-        ({"retrieval": 5}, "config.json: retrieval: expected an object, got 5; its defaults are used"),
+        ({"qmd": 5}, "config.json: qmd: expected an object, got 5; its defaults are used"),
         (
             {"qmd": {"enabled": "yes"}},
             "config.json: qmd.enabled: expected true or false, got 'yes'; true is used",

@@ -42,7 +42,7 @@ def test_a_file_just_written_is_not_known_by_size_and_time(tmp_path):
 def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path, monkeypatch):
     path = tmp_path / "a"
     path.write_bytes(b"half")
-    real_stat, calls = files._regular_stat, []
+    real_stat, calls = files.regular_stat, []
 
     def stat_and_interfere(name):
         result = real_stat(name)
@@ -51,7 +51,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path, monkeypatc
             path.write_bytes(b"whole file")
         return result
 
-    monkeypatch.setattr(files, "_regular_stat", stat_and_interfere)
+    monkeypatch.setattr(files, "regular_stat", stat_and_interfere)
     version = read_version(path)
     assert (version.data, version.stable) == (b"whole file", True)
     assert len(calls) >= 4
@@ -60,14 +60,14 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(tmp_path, monkeypatc
 def test_a_writer_that_never_stops_gets_an_unstable_version(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "RETRY_SECONDS", 0)
     path = tmp_path / "a"
-    real_stat = files._regular_stat
+    real_stat = files.regular_stat
 
     def stat_and_interfere(name):
         with path.open("ab") as out:
             out.write(b"x")
         return real_stat(name)
 
-    monkeypatch.setattr(files, "_regular_stat", stat_and_interfere)
+    monkeypatch.setattr(files, "regular_stat", stat_and_interfere)
     version = read_version(path)
     assert not version.stable
     assert not version.fingerprint.settled

@@ -160,8 +160,11 @@ def test_a_file_name_that_is_not_unicode(tmp_path):
     except OSError:
         pytest.skip("this file system only takes Unicode names")
     contents = read(tmp_path)
-    assert contents.unreadable == {"memory/projects/"}
-    assert "rename it" in contents.warnings[0]
+    assert ids(contents) == ["mem_1"]
+    assert contents.unreadable == frozenset()
+    assert contents.warnings == [
+        "memory/projects/'\\udcff.jsonl' is not read: its name is not Unicode; rename it"
+    ]
 
 
 def test_unchanged_files_are_known_without_being_read(tmp_path):
@@ -266,8 +269,20 @@ def test_notes_follow_their_files_and_the_day(tmp_path):
     (tmp_path / "scratchpad.md").unlink()
     (tmp_path / "scratchpad.md").mkdir()
     notes = root.notes(DAY)
-    assert notes.scratchpad == ""
-    assert notes.warnings == ("scratchpad.md cannot be read (is a folder, not a file); it is left out",)
+    assert notes.scratchpad == "one\n"
+    assert notes.warnings == (
+        "scratchpad.md cannot be read (is a folder, not a file); what it last said is used",
+    )
+    assert MemoryRoot(tmp_path).notes(DAY).warnings == (
+        "scratchpad.md cannot be read (is a folder, not a file); it is left out",
+    )
+
+
+def test_no_more_than_some_lines_of_the_session_index_are_named(tmp_path):
+    write(tmp_path, "sessions/session-index.jsonl", *["broken"] * 1_000)
+    warnings = MemoryRoot(tmp_path).notes(DAY).warnings
+    assert len(warnings) == 6
+    assert warnings[-1] == "sessions/session-index.jsonl: 995 more of its lines are skipped"
 
 
 def test_config_is_read_live(tmp_path):
@@ -277,8 +292,9 @@ def test_config_is_read_live(tmp_path):
     assert root.config().max_records == 6
     (tmp_path / "config.json").unlink()
     (tmp_path / "config.json").mkdir()
+    assert root.config().max_records == 6
     assert root.config().warnings == (
-        "config.json cannot be read (is a folder, not a file); defaults are used",
+        "config.json cannot be read (is a folder, not a file); what it last said is used",
     )
 
 

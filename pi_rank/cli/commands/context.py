@@ -79,6 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
             max_records=arguments.max_records,
             deadline_ms=arguments.deadline_ms,
         )
+    for warning in result.stats["warnings"]:
+        note(f"warning: {warning}")
     if arguments.form == "pi-message":
         print_json(result.as_custom_message())
         return 0
