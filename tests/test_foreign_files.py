@@ -1,4 +1,4 @@
-"""Every file that is not ours, whatever lies in its place: bytes, or an OSError, at once and within bounds."""
+"""Every file that is not ours, whatever lies in its place: bytes or an OSError, at once and bounded."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_file_that_grows_past_the_limit_is_refused(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["missing", "a\0b", "half \udcff and \ud800", "x" * 5_000])
 def test_what_is_no_path_is_an_error_of_the_system(tmp_path, name):
-    with pytest.raises(OSError, match="."):
+    with pytest.raises(OSError, match=r"."):
         read_foreign(tmp_path / name, 10)
 
 
@@ -80,9 +80,9 @@ def test_nothing_else_is_opened(tmp_path, kind, monkeypatch):
             server.bind("odd")
     opened = []
     monkeypatch.setattr("pi_rank.foreign_files.os.open", lambda *a, **k: opened.append(a))
-    with pytest.raises(OSError, match="."):
+    with pytest.raises(OSError, match=r"."):
         read_foreign(path, 10)
-    with pytest.raises(OSError, match="."):
+    with pytest.raises(OSError, match=r"."):
         regular_stat(path)
     assert opened == []
 

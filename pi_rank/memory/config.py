@@ -18,8 +18,8 @@ MOST_RECORDS = 1000
 class RootConfig(msgspec.Struct, frozen=True):
     """What config.json says about retrieval and qmd. `warnings` says what in it could not be used.
 
-    A number that cannot be used is the default's. An injection mode that cannot be used is `policy_only`: what
-    a user shut must not open because of a slip of the pen.
+    A number that cannot be used is the default's. An injection mode that cannot be used is `policy_only`:
+    what a user shut must not open because of a slip of the pen.
     """
 
     injection_mode: InjectionMode = "scoped"

@@ -33,8 +33,8 @@ class ConfigFile:
     def read(self) -> RootConfig:
         """What the file says; the defaults where there is none.
 
-        While it cannot be read, or is being written, what it last said counts; where nobody knows that, nothing
-        is shown (`policy_only`). `warnings` names either.
+        While it cannot be read, or is being written, what it last said counts; where nobody knows that,
+        nothing is shown (`policy_only`). `warnings` names either.
         """
         try:
             now = os.stat(self._name)  # noqa: PTH116  (half the time of Path.stat, on every turn)

@@ -1,4 +1,4 @@
-"""What a turn reads besides records and cannot: its last state counts, nothing opens, and each turn says so."""
+"""What a turn reads besides records and cannot: its last state counts, and each turn says so."""
 
 from __future__ import annotations
 

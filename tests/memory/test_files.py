@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import os
-import threading
+import subprocess
+import sys
 import time
 
 import pytest
@@ -73,26 +74,28 @@ def test_a_writer_that_never_stops_gets_an_unstable_version(tmp_path, monkeypatc
     assert not version.fingerprint.settled
 
 
+WRITER = """
+import sys, time
+number = 0
+while True:
+    with open(sys.argv[1], "wb") as file:
+        file.write(b"abc"[number % 3 : number % 3 + 1] * 200_000)
+    number += 1
+    time.sleep(0.06)
+"""
+
+
 def test_whole_versions_only_under_a_real_writer(tmp_path):
     path = tmp_path / "a"
     versions = [bytes([letter]) * 200_000 for letter in b"abc"]
     path.write_bytes(versions[0])
-    stop = threading.Event()
-
-    def keep_writing():
-        number = 0
-        while not stop.is_set():
-            path.write_bytes(versions[number % 3])
-            number += 1
-            time.sleep(0.06)
-
-    writer = threading.Thread(target=keep_writing)
-    writer.start()
+    # A process of its own: a thread would wait for the reader's GIL with the file emptied.
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)])
     try:
         seen = [read_version(path) for _ in range(40)]
     finally:
-        stop.set()
-        writer.join()
+        writer.kill()
+        writer.wait()
     whole = [version for version in seen if version.stable]
     assert whole
     assert all(version.data in versions for version in whole)
