@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # Contested memory is shown where it shares more than this with the prompt (contract of PI's memory).
 MIN_OVERLAP = 0.15
 MAX_CONTESTED = 2
-ROWS_AT_A_TIME = 64
+FIRST_ROWS = 64
 
 
 class Memory(NamedTuple):
@@ -261,13 +261,13 @@ def _stats(memory: Memory, allowed: Eligibility) -> dict[str, Any]:
 
 
 def _first_eligible(rows: npt.NDArray[np.int32], allowed: Eligibility, count: int) -> list[int]:
-    """The first `count` of the rows that are eligible, looked for a few at a time."""
+    """The first `count` of the rows that are eligible, looked for a few at a time, then ever more."""
     found: list[int] = []
-    for start in range(0, len(rows), ROWS_AT_A_TIME):
-        if len(found) >= count:
-            break
-        some = rows[start : start + ROWS_AT_A_TIME]
+    start, size = 0, FIRST_ROWS
+    while start < len(rows) and len(found) < count:
+        some = rows[start : start + size]
         found += some[allowed.eligible[some].view(np.bool_)].tolist()
+        start, size = start + size, 2 * size
     return found[:count]
 
 

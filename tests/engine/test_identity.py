@@ -81,7 +81,7 @@ def test_only_what_applies_here(tmp_path):
 def test_many_that_do_not_apply_stand_before_one_that_does(tmp_path):
     others = [
         {"id": f"mem_{n:03}", "layer": "L1", "confidence": 0.99, "profile_id": "project:other"}
-        for n in range(300)
+        for n in range(1_000)
     ]
     with engine_on(tmp_path, [*others, *identity()]) as engine:
         assert chosen(ask(engine, "zebra crossings"))[0] == "mem_name"

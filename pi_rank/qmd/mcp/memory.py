@@ -47,12 +47,17 @@ def explain(warm: Warm, folder: str | None, library: Library, arguments: dict[st
     where = _folder(arguments) or folder
     engine = warm.engine(_memory_root(library, arguments, where))
     turn = engine.build_retrieval_context(_turn(prompt, where))
+    let_in = [
+        f"let in by {trace.processor}: {neutralise_id(record_id)} ({neutralise(reason)})"
+        for trace in turn.traces
+        for record_id, reason in trace.admission_reasons.items()
+    ]
     left_out = [
         f"left out by {trace.processor}: {neutralise_id(record_id)} ({neutralise(reason)})"
         for trace in turn.traces
         for record_id, reason in trace.exclusion_reasons.items()
     ]
-    return ToolAnswer("\n".join([turn.markdown, *left_out]), turn.to_dict())
+    return ToolAnswer("\n".join([turn.markdown, *left_out, *let_in]), turn.to_dict())
 
 
 def _folder(arguments: dict[str, Any]) -> str | None:
