@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from pi_rank.memory.records import RuleType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +16,10 @@ if TYPE_CHECKING:
 SYLLABLES = [c + v for c in "bdfgklmnprstvz" for v in ("a", "e", "i", "o", "u", "an", "er", "ol")]
 # Exponent of the rank-frequency law. Word counts of English prose follow one near 1 (Zipf, 1949).
 ZIPF_EXPONENT = 1.0
-RULE_TYPES = [None, *get_args(RuleType)]
+RULE_TYPES = [
+    *(None, "workflow", "preference", "convention", "architecture", "avoid_pattern", "prefer_pattern"),
+    *("testing", "correction", "tool"),
+]
 STATUSES = ["active"] * 16 + ["contested", "deprecated", "superseded", "promoted"]
 
 # Share of the records that are eligible: where the turn takes place. A turn is in up to two projects at once,

@@ -174,22 +174,17 @@ class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def hit_to_dict(hit: Hit) -> dict[str, Any]:
-    """A hit as a JSON-ready object, without the record's body."""
-    return {
-        "id": hit.id,
-        "layer": hit.layer,
-        "confidence": hit.confidence,
-        "score": hit.score,
-        "statement": hit.record.statement,
-        "sources": [{"source": s.source, "rank": s.rank, "score": s.score} for s in hit.sources],
-    }
+    """A hit as a JSON-ready object: its record, its score, and the rankings that it comes from."""
+    sources = [{"source": s.source, "rank": s.rank, "score": s.score} for s in hit.sources]
+    return {**record_to_dict(hit.record), "score": hit.score, "sources": sources}
 
 
 def record_to_dict(record: MemoryRecord) -> dict[str, Any]:
-    """What identifies a record and what it says, JSON-ready."""
+    """What identifies a record, how it is meant and what it says, JSON-ready: the same at every door."""
     return {
         "id": record.id,
         "layer": record.layer,
+        "status": record.status,
         "confidence": record.confidence,
         "rule_type": record.rule_type,
         "statement": record.statement,

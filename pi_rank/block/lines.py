@@ -13,6 +13,7 @@ from pi_rank.block.plain import plain
 from pi_rank.block.staleness import staleness_mark
 from pi_rank.memory.notes import SessionSummary
 from pi_rank.memory.records import MemoryRecord
+from pi_rank.memory.rules import RULE_WORDS, rule_label, rule_word
 
 MAX_DECISIONS = 2
 MAX_TITLE_BYTES = 160
@@ -20,12 +21,7 @@ MAX_SESSION_BYTES = 480
 QUOTED = "> "
 """What stands before words that are no record's: Markdown's mark of a quotation."""
 
-_HARD_RULE_LABELS = {
-    "avoid_pattern": "⚠️ AVOID",
-    "prefer_pattern": "✓ PREFER",
-    "convention": "📌 CONVENTION",
-    "correction": "📌 RULE",
-}
+_MARKS = {"avoid_pattern": "⚠️", "prefer_pattern": "✓", "convention": "📌", "correction": "📌"}
 _CENT = Decimal("0.01")
 
 
@@ -45,7 +41,7 @@ def format_confidence(confidence: float) -> str:
 def record_line(record: MemoryRecord, now: float) -> Line:
     """`- mem_abc [L2, conf 0.94] …`, with staleness and rule type inside the bracket where there are any."""
     stale = staleness_mark(record.updated_at, now)
-    rule = f" [{neutralise_name(record.rule_type)}]" if record.rule_type else ""
+    rule = f" [{word}]" if (word := rule_word(record.rule_type)) else ""
     confidence = format_confidence(record.confidence)
     label = f"- {neutralise_id(record.id)} [{record.layer}, conf {confidence}{stale}{rule}] "
     return Line(label, neutralise(record.statement))
@@ -62,14 +58,26 @@ def hard_rule_line(record: MemoryRecord) -> Line:
 @lru_cache(maxsize=1_024)
 def _hard_rule_line(rule_type: str, confidence: float, statement: str) -> Line:
     # The same few in every turn, and twice in each: to see how many fit, and to write them.
-    label = f"{_HARD_RULE_LABELS[rule_type]}: [conf {format_confidence(confidence)}] "
+    label = f"{_MARKS[rule_type]} {RULE_WORDS[rule_type]}: [conf {format_confidence(confidence)}] "
     return Line(label, neutralise(statement))
 
 
 def contested_line(record: MemoryRecord) -> Line:
-    """`⚠️ CONTESTED: [mem_xyz, conf 0.88] …`."""
-    label = f"⚠️ CONTESTED: [{neutralise_id(record.id)}, conf {format_confidence(record.confidence)}] "
+    """`⚠️ CONTESTED: [mem_xyz, conf 0.88] …`, with what kind of rule it is: `AVOID: …`."""
+    name, confidence = neutralise_id(record.id), format_confidence(record.confidence)
+    label = f"⚠️ CONTESTED: [{name}, conf {confidence}] {rule_label(record.rule_type)}"
     return Line(label, neutralise(record.statement))
+
+
+def recalled_line(record: MemoryRecord) -> str:
+    """`mem_abc [L2, conf 0.94] AVOID: …`: a record in a list of what was found."""
+    bracket = f"[{record.layer}, conf {format_confidence(record.confidence)}]"
+    return f"{neutralise_id(record.id)} {bracket} {statement_line(record)}"
+
+
+def statement_line(record: MemoryRecord) -> str:
+    """What a record says and how it is meant, on one line: `AVOID: …`, `CONTESTED: [workflow] …`."""
+    return rule_label(record.rule_type, record.status) + neutralise(record.statement)
 
 
 @lru_cache(maxsize=64)

@@ -33,6 +33,8 @@ def print_selected(result: RetrievalContext) -> None:
     if not result.selected:
         print("Nothing was selected.")
         return
+    from pi_rank.block.lines import statement_line
+
     rows = [
         [
             hit.id,
@@ -40,7 +42,7 @@ def print_selected(result: RetrievalContext) -> None:
             f"{hit.confidence:.2f}",
             f"{hit.score:.5f}",
             sources(hit),
-            one_line(hit.record.statement, 60),
+            one_line(statement_line(hit.record), 60),
         ]
         for hit in result.selected
     ]

@@ -18,17 +18,6 @@ DECODING_VERSION = 2
 Layer = Literal["L1", "L2", "L3"]
 Status = Literal["active", "contested", "deprecated", "superseded", "promoted", "deleted"]
 Stability = Literal["low", "semi-stable", "stable"]
-RuleType = Literal[
-    "workflow",
-    "preference",
-    "convention",
-    "architecture",
-    "avoid_pattern",
-    "prefer_pattern",
-    "testing",
-    "correction",
-    "tool",
-]
 MemoryKind = Literal["fact", "event", "instruction", "task"]
 
 
@@ -83,8 +72,9 @@ class MemoryRecord(
 ):
     """One record of memory. Field names are PI's, except `rule_type` (`ruleType` in the file).
 
-    `extra` holds the keys of the line that this type does not know, as decoded JSON, and the value of
-    `ruleType`, `memory_kind` or `stability` where it is a word that this version does not know.
+    `rule_type` is the word of the file: one that nobody here knows is shown as it stands, since it may be a
+    prohibition. `extra` holds the keys of the line that this type does not know, as decoded JSON, and the
+    value of `memory_kind` or `stability` where it is a word that this version does not know.
     """
 
     id: str
@@ -111,7 +101,7 @@ class MemoryRecord(
     known_exceptions: tuple[str, ...] = ()
     valid_from: str | None = None
     valid_to: str | None = None
-    rule_type: RuleType | None = None
+    rule_type: str | None = None
     memory_kind: MemoryKind | None = None
     extra: dict[str, Any] = {}
 
@@ -120,7 +110,6 @@ _KNOWN_KEYS = frozenset(MemoryRecord.__struct_encode_fields__) - {"extra"}
 _REQUIRED_KEYS = ("id", "statement", "layer", "status", "confidence")
 # Words that only describe a record. One that a later PI adds must not cost the user the record.
 _OPEN_WORDS = {
-    "ruleType": frozenset(get_args(RuleType)),
     "memory_kind": frozenset(get_args(MemoryKind)),
     "stability": frozenset(get_args(Stability)),
 }

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pi_rank.block.staleness import staleness_mark, utc_seconds
+from pi_rank.memory.rules import rule_label, rule_word
 from pi_rank.recall.types import MemoryHit, Presentation
+from pi_rank.results import hit_to_dict
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from pi_rank.memory.records import MemoryRecord
     from pi_rank.results import Hit
 
@@ -31,7 +36,7 @@ def kind(record: MemoryRecord) -> str:
     """What sort of thing a record is, in one word that is never blank."""
     if record.layer == "L3":
         return "note"
-    return record.memory_kind or record.rule_type or "memory"
+    return record.memory_kind or rule_word(record.rule_type) or "memory"
 
 
 def provenance(hit: Hit) -> str:
@@ -53,41 +58,38 @@ def evidence_kinds(record: MemoryRecord) -> list[str]:
 
 def memory_hit(hit: Hit) -> MemoryHit:
     """A hit as a turn sees it."""
-    shown = snippet(hit.record.statement)
+    shown = snippet(hit.record)
     return MemoryHit(hit.id, kind(hit.record), hit.score, shown, presentation(hit.record), provenance(hit))
 
 
-def wire_row(hit: Hit) -> dict[str, Any]:
-    """A hit as a row of `POST /recall`: REMANENTIA's four keys, then our own."""
+def wire_row(hit: Hit, today: date) -> dict[str, Any]:
+    """A hit as a row of `POST /recall`: REMANENTIA's four keys, the record's and hit's own, and then ours.
+
+    :param today: to which the record's age is counted.
+    """
     record = hit.record
+    own = hit_to_dict(hit)
+    del own["statement"]  # the snippet is it
     return {
         "name": hit.id,
         "score": hit.score,
-        "snippet": snippet(record.statement),
+        "snippet": snippet(record),
         "type": kind(record),
-        "id": hit.id,
-        "layer": record.layer,
-        "confidence": record.confidence,
-        "status": record.status,
+        **own,
         "presentation": presentation(record),
         "updated_at": record.updated_at,
-        "staleness": staleness(record),
+        "staleness": staleness(record, today),
         "evidence": evidence_kinds(record),
-        "sources": [{"source": s.source, "rank": s.rank, "score": s.score} for s in hit.sources],
     }
 
 
-def staleness(record: MemoryRecord) -> str:
+def staleness(record: MemoryRecord, today: date) -> str:
     """`fresh`, or how old: `45d`, `stale-unknown`."""
-    import time
-
-    from pi_rank.block.staleness import staleness_mark
-
-    words = staleness_mark(record.updated_at, time.time()).split()
+    words = staleness_mark(record.updated_at, utc_seconds(today)).split()
     return words[-1] if words else "fresh"
 
 
-def snippet(statement: str) -> str:
-    """The statement, cut to what the public client shows."""
-    text = statement.strip()
+def snippet(record: MemoryRecord) -> str:
+    """What the record says, as it is meant (`AVOID: …`), cut to what the public client shows."""
+    text = rule_label(record.rule_type, record.status) + record.statement.strip()
     return text if len(text) <= MAX_SNIPPET else text[: MAX_SNIPPET - 1] + "…"

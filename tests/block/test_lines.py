@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import date
 
+import msgspec
 import pytest
 
 from pi_rank.block.lines import (
@@ -12,8 +13,10 @@ from pi_rank.block.lines import (
     hard_rule_line,
     note_line,
     open_item_line,
+    recalled_line,
     record_line,
     session_line,
+    statement_line,
 )
 from pi_rank.block.staleness import utc_seconds
 from pi_rank.memory.notes import SessionSummary
@@ -52,6 +55,8 @@ def test_confidence(confidence, shown):
     [
         ({}, "- mem_x [L2, conf 0.90] s"),
         ({"layer": "L1", "rule_type": "preference"}, "- mem_x [L1, conf 0.90 [preference]] s"),
+        ({"rule_type": "anti_pattern"}, "- mem_x [L2, conf 0.90 [anti_pattern]] s"),
+        ({"rule_type": "x]\n# y"}, "- mem_x [L2, conf 0.90 [x_y]] s"),
         ({"updated_at": "2026-05-16"}, "- mem_x [L2, conf 0.90 ⚠️ 45d] s"),
         ({"updated_at": "2026-03-02"}, "- mem_x [L2, conf 0.90 🔴 120d] s"),
         ({"updated_at": None}, "- mem_x [L2, conf 0.90 ⚠️ stale-unknown] s"),
@@ -79,8 +84,22 @@ def test_hard_rule(rule_type, line):
     assert "".join(hard_rule_line(_record(rule_type=rule_type))) == line
 
 
-def test_contested():
-    assert "".join(contested_line(_record(statement="a\nb"))) == "⚠️ CONTESTED: [mem_x, conf 0.90] a b"
+@pytest.mark.parametrize(
+    ("rule_type", "said"),
+    [
+        (None, "a b"),
+        ("avoid_pattern", "AVOID: a b"),
+        ("correction", "RULE: a b"),
+        ("workflow", "[workflow] a b"),
+        ("anti_pattern", "[anti_pattern] a b"),
+    ],
+)
+def test_contested_and_recalled_lines_say_what_kind_of_rule_it_is(rule_type, said):
+    record = _record(statement="a\nb", rule_type=rule_type, status="contested", confidence=0.885)
+    assert "".join(contested_line(record)) == f"⚠️ CONTESTED: [mem_x, conf 0.89] {said}"
+    assert statement_line(record) == f"CONTESTED: {said}"
+    active = msgspec.structs.replace(record, status="active")
+    assert recalled_line(active) == f"mem_x [L2, conf 0.89] {said}"
 
 
 def _session(**fields):

@@ -129,11 +129,18 @@ def test_unknown_keys_are_kept_even_one_named_extra():
     assert decode_record(encode_record(record)) == record
 
 
-@pytest.mark.parametrize("key", ["ruleType", "memory_kind", "stability"])
+@pytest.mark.parametrize("key", ["memory_kind", "stability"])
 def test_a_word_of_a_later_version_does_not_cost_the_record(key):
     record = decode(**{key: "brand_new"})
     assert record.extra == {key: "brand_new"}
     assert json.loads(encode_record(record))[key] == "brand_new"
+
+
+@pytest.mark.parametrize("word", ["anti_pattern", "never do this", "不要", ""])
+def test_a_rule_type_is_kept_as_it_stands(word):
+    record = decode(ruleType=word)
+    assert (record.rule_type, record.extra) == (word, {})
+    assert decode_record(encode_record(record)) == record
 
 
 def test_a_lone_surrogate_becomes_the_replacement_character():

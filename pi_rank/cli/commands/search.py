@@ -61,8 +61,16 @@ def _print(hits: list[Hit], *, as_json: bool) -> None:
 
         print_json([hit_to_dict(hit) for hit in hits])
     elif hits:
+        from pi_rank.block.lines import statement_line
+
         rows = [
-            [hit.id, hit.layer, f"{hit.score:.5f}", report.sources(hit), one_line(hit.record.statement, 80)]
+            [
+                hit.id,
+                hit.layer,
+                f"{hit.score:.5f}",
+                report.sources(hit),
+                one_line(statement_line(hit.record), 80),
+            ]
             for hit in hits
         ]
         print_table(["record", "layer", "score", "from", "statement"], rows)

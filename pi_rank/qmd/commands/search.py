@@ -127,7 +127,7 @@ def _row(
         snippet=shown,
         body=shown if call.has("full") else None,
         explain=search.explain(answer, found) if call.has("explain") else None,
-        extra={} if found.record_id is None else {"path": found.path, "id": found.record_id},
+        extra=found.own,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pi_rank.block.lines import recalled_line
 from pi_rank.block.neutral import neutralise, neutralise_id
 from pi_rank.context import SessionContext
 from pi_rank.memory.root import find_memory_root
@@ -29,13 +30,8 @@ def recall(warm: Warm, library: Library, arguments: dict[str, Any]) -> ToolAnswe
     engine = warm.engine(_memory_root(library, arguments, where))
     context = _turn(query, where) if where else None
     hits = engine.search(query, k=limit_of(arguments, 10), mode=mode, context=context)
-    lines = [
-        f"{neutralise_id(hit.id)} [{hit.layer}, conf {hit.confidence:.2f}] {neutralise(hit.record.statement)}"
-        for hit in hits
-    ]
-    return ToolAnswer(
-        "\n".join(lines) or "No record matches.", {"results": [hit_to_dict(hit) for hit in hits]}
-    )
+    text = "\n".join(recalled_line(hit.record) for hit in hits) or "No record matches."
+    return ToolAnswer(text, {"results": [hit_to_dict(hit) for hit in hits]})
 
 
 def explain(warm: Warm, folder: str | None, library: Library, arguments: dict[str, Any]) -> ToolAnswer:

@@ -128,6 +128,7 @@ def _result(library: Library, found: Found, words: tuple[str, ...]) -> dict[str,
         "context": library.config.context(found.collection, found.path),
         "line": snippet.line,
         "snippet": numbered(snippet.text, snippet.line),
+        **found.own,
     }
 
 

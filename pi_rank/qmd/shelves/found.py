@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 class Found(NamedTuple):
     """A document in a ranking. `score`: 0 to 1. `hash`: sha256 of its content. `span`: its best characters.
 
-    `record_id`: the memory record that it is, in a memory collection; then `body` is its text.
+    `record_id`, `rule_type`: of the memory record that it is, in a memory collection; then `body` is its
+    text.
     """
 
     collection: str
@@ -20,6 +21,14 @@ class Found(NamedTuple):
     span: tuple[int, int] | None = None
     record_id: str | None = None
     body: str = ""
+    rule_type: str | None = None
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """What a row has beyond qmd's keys: a record's path, id and rule type."""
+        if self.record_id is None:
+            return {}
+        return {"path": self.path, "id": self.record_id, "rule_type": self.rule_type}
 
     @property
     def uri(self) -> str:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pi_rank.memory.rules import rule_label
 from pi_rank.qmd.shelves import fts
 from pi_rank.qmd.shelves.found import Embedded, Found, Ranked, StoredDocument
 from pi_rank.qmd.shelves.query_language import MAX_TERMS, Lexical, match_all, match_any
@@ -98,7 +99,8 @@ def found_record(collection: str, fields: dict[str, Any], score: float) -> Found
     """A record of a ranking, from its decoded payload."""
     body = record_body(fields)
     path, record_id = record_path(fields["id"]), fields["id"]
-    return Found(collection, path, record_id, _hash(body), score, None, record_id, body)
+    rule_type = fields.get("ruleType")
+    return Found(collection, path, record_id, _hash(body), score, None, record_id, body, rule_type)
 
 
 def record_path(record_id: str) -> str:
@@ -107,9 +109,10 @@ def record_path(record_id: str) -> str:
 
 
 def record_body(fields: dict[str, Any]) -> str:
-    """The record as Markdown."""
+    """The record as Markdown; a rule says what kind of rule it is: `AVOID: …`."""
     tags = f"\ntags: {', '.join(fields['tags'])}\n" if fields.get("tags") else ""
-    return f"# {fields['id']}\n\n{fields['statement']}\n{tags}"
+    label = rule_label(fields.get("ruleType"), fields["status"])
+    return f"# {fields['id']}\n\n{label}{fields['statement']}\n{tags}"
 
 
 @contextmanager

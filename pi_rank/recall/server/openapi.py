@@ -43,6 +43,7 @@ _ROW = {
         "type": {"type": "string", "minLength": 1},
         "id": _TEXT,
         "layer": {"enum": ["L1", "L2", "L3"]},
+        "rule_type": _NULLABLE_TEXT,
         "confidence": {"type": "number", "minimum": 0, "maximum": 1},
         "status": _TEXT,
         "presentation": {"enum": ["validated", "boundary", "refuted"]},

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
+from pi_rank.clock import utc_day
 from pi_rank.context import context_from_json
 from pi_rank.errors import ConfigError, ContextError
 from pi_rank.memory.records import embedded_text
@@ -72,9 +73,10 @@ class Service:
         )
         self._metrics.add("hits", len(hits))
         self._metrics.mode(_mode(hits))
+        today = utc_day()
         tags = dict.fromkeys(tag for hit in hits for tag in hit.record.tags if tag.strip())
         return {
-            "results": [wire_row(hit) for hit in hits],
+            "results": [wire_row(hit, today) for hit in hits],
             "query": query,
             "entities": list(tags)[:MAX_ENTITIES],
             "novelty": _novelty(query, hits),
