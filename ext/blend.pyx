@@ -14,7 +14,7 @@ from libcpp.vector cimport vector
 
 from arrays cimport Array, array_of, import_numpy
 from pi_rank._core.bm25 cimport score_into
-from pi_rank._core.vectors cimport Table, VectorTable
+from pi_rank._core.vectors cimport Kernel, Table, VectorTable, best_kernel
 
 import_numpy()
 
@@ -51,7 +51,7 @@ cdef extern from "kernels/blend.hpp" namespace "pi_blend" nogil:
 
     Candidates merged(const int32_t* lexical, size_t n_lexical, const Hits& hits) except +
     Ranked ranked(const Candidates& found, const Hits& hits, const Table& table, const int32_t* row_node,
-                  const float* query, const int32_t* tie_rank, const Rule& rule) except +
+                  const float* query, const int32_t* tie_rank, const Rule& rule, const Kernel& kernel) except +
 
 
 def blend(
@@ -86,7 +86,7 @@ def blend(
         segments, terms, live_rows, found.rows.data(), found.rows.size(), found.bm25.data(), found.coverage.data()
     )
     with nogil:
-        best = ranked(found, hits, table.table, row_node.data(), asked.data(), ties.data(), rule)
+        best = ranked(found, hits, table.table, row_node.data(), asked.data(), ties.data(), rule, best_kernel()[0])
     return (
         array_of(best.rows), array_of(best.scores),
         (array_of(best.lexical_rank), array_of(best.lexical)),

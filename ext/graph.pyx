@@ -13,7 +13,7 @@ from libcpp.vector cimport vector
 
 from arrays cimport Array, Matrix, array_of, import_numpy
 from topk cimport Hit, hit_arrays
-from pi_rank._core.vectors cimport Kernel, Rows, Table, VectorTable, first_flag, supported_kernels
+from pi_rank._core.vectors cimport Kernel, Rows, Table, VectorTable, best_kernel, first_flag, nearest_rows
 
 from pi_rank._core.vectors import checked_array, checked_vectors
 from pi_rank.errors import VectorError
@@ -38,9 +38,8 @@ cdef extern from "kernels/graph.hpp" namespace "pi_graph" nogil:
         int64_t count
 
     vector[int32_t] nearest(const Links&, const Table&, const float* query, size_t n, const Kernel&) except +
-    vector[Hit] best_rows(
-        const Links&, const Table&, const NodeRows&, const Rows&, const float* query, size_t n, size_t k,
-        const Kernel&
+    vector[int32_t] near_rows(
+        const Links&, const Table&, const NodeRows&, const float* query, size_t n, const Kernel&
     ) except +
 
 
@@ -68,12 +67,11 @@ cdef class LinkGraph:
 
     def nearest(self, VectorTable table, query, Py_ssize_t n):
         asked = self.checked(table, checked_array(query, "query", np.float32, 1)[np.newaxis])
-        cdef const Kernel* kernel = &supported_kernels().list[0]
         cdef vector[int32_t] nodes
         if n < 0:
             raise VectorError(f"n must not be negative, but is {n}")
         with nogil:
-            nodes = nearest(self.links, table.table, asked.data(), n, kernel[0])
+            nodes = nearest(self.links, table.table, asked.data(), n, best_kernel()[0])
         return array_of(nodes)
 
     def search(self, VectorTable table, queries, Py_ssize_t k, list fetched, first, rows, tie_rank, list eligible):
@@ -82,8 +80,8 @@ cdef class LinkGraph:
         rows_of_nodes = Array[int32_t](rows, "rows")
         row_node = Array[int32_t](table.row_node, "row_node")
         ties = Array[int32_t](table.per_row(tie_rank, "tie_rank", np.int32), "tie_rank")
-        cdef const Kernel* kernel = &supported_kernels().list[0]
         cdef vector[vector[Hit]] found
+        cdef vector[int32_t] near
         cdef vector[const uint8_t*] flags
         cdef vector[size_t] wanted = fetched
         cdef NodeRows node_rows
@@ -102,9 +100,9 @@ cdef class LinkGraph:
         with nogil:
             for i in range(wanted.size()):
                 what.eligible = flags[i]
-                found[i] = best_rows(
-                    self.links, table.table, node_rows, what, asked[i], wanted[i], k, kernel[0]
-                )
+                near = near_rows(self.links, table.table, node_rows, asked[i], wanted[i], best_kernel()[0])
+                what.rows, what.count = near.data(), near.size()
+                nearest_rows(table.table, what, asked[i], k, found[i])
         return [hit_arrays(found[i]) for i in range(found.size())]
 
     cdef Matrix[float] checked(self, VectorTable table, queries) except *:

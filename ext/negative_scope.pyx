@@ -96,14 +96,22 @@ cdef uint8_t[0x110000] CLASSES
 cdef Interner FUNCTION_WORD_SET
 
 
+cdef bint _is_among(uint32_t code, tuple blocks) except -1:
+    cdef uint32_t low, high
+    for low, high in blocks:
+        if low <= code <= high:
+            return True
+    return False
+
+
 cdef uint8_t _classify(str character) except 0:
     cdef uint32_t code = ord(character)
     if character.isalnum():
-        if not character.isdecimal() and any(low <= code <= high for low, high in _UNSPACED_BLOCKS):
+        if not character.isdecimal() and _is_among(code, _UNSPACED_BLOCKS):
             return UNSPACED
         return LETTER if character.isalpha() else DIGIT
     kind = category(character)
-    if kind == "Me" or any(low <= code <= high for low, high in _VARIATION_SELECTORS):
+    if kind == "Me" or _is_among(code, _VARIATION_SELECTORS):
         return IGNORED
     return MARK if kind in ("Mn", "Mc") else SEPARATOR
 
@@ -260,7 +268,10 @@ cdef class PhraseAutomaton:
     @property
     def nbytes(self) -> int:
         """Bytes held, those shared with other values included."""
-        return self.dead.size() + sum((<_Segment>segment).trie.bytes() for segment in self.segments)
+        cdef size_t total = self.dead.size()
+        for segment in self.segments:
+            total += (<_Segment>segment).trie.bytes()
+        return total
 
     def updated(self, dead: Sequence[int], added: Sequence[Sequence[str]]) -> PhraseAutomaton:
         """A new automaton without the phrases of the rows in `dead`, and with `added` as rows from n_rows on.

@@ -22,6 +22,23 @@ from topk cimport Hit, hit_arrays
 
 from pi_rank.errors import VectorError
 
+cdef extern from "kernels/vectors.hpp" namespace "pi_vectors" nogil:
+    int SEGMENT_ROWS
+    size_t STEP
+
+    cdef cppclass Kernels:
+        Kernel[3] list
+        size_t count
+
+    const Kernels& supported_kernels()
+    double length(const float*, size_t)
+    int64_t first_not_unit(const float*, int64_t, size_t, double)
+    Table appended(const Table&, const float*, int64_t) except +
+    vector[Hit] search_one(const Table&, const Rows&, const float* query, int64_t k, const Kernel&) except +
+    vector[vector[Hit]] search_many(const Table&, const Rows&, const vector[const uint8_t*]&, const float*,
+                                    int64_t, const Kernel&) except +
+
+
 import_numpy()
 
 cdef double TOLERANCE = 1e-3  # how far from 1 the length of a "unit" vector may be; a float16 copy stays within
@@ -32,6 +49,17 @@ def kernels() -> tuple[str, ...]:
     """Names of the kernels that this processor can run, best first. All give the same results."""
     cdef size_t i
     return tuple([supported_kernels().list[i].name.decode() for i in range(supported_kernels().count)])
+
+
+cdef const Kernel* best_kernel() noexcept nogil:
+    return &supported_kernels().list[0]
+
+
+cdef int nearest_rows(
+    const Table& table, const Rows& rows, const float* query, int64_t k, vector[Hit]& found
+) except -1 nogil:
+    found = search_one(table, rows, query, k, best_kernel()[0])
+    return 0
 
 
 cdef size_t kernel_index(name) except *:
@@ -194,7 +222,7 @@ cdef class VectorTable:
             raise VectorError(f"query has dimension {asked.size()}, the index {self.table.dimension}")
         chosen = Array[int32_t](self.some_rows(rows), "rows")
         row_node = Array[int32_t](self.row_node, "row_node")
-        cdef const Kernel* kernel = &supported_kernels().list[0]
+        cdef const Kernel* kernel = best_kernel()
         found = NewArray[double](chosen.size())
         found.fill(NAN)
         cdef Py_ssize_t i

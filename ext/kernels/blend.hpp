@@ -11,7 +11,7 @@
 
 #include "hit.hpp"
 #include "prefetch.hpp"
-#include "vectors_kernels.hpp"
+#include "vectors_kernel.hpp"
 #include "vectors_table.hpp"
 
 namespace pi_blend {
@@ -75,14 +75,14 @@ struct Ranked {
 class Blend {
 public:
     Blend(const Candidates& found, const Hits& hits, const pi_vectors::Table& table, const int32_t* row_node,
-          const float* query, const int32_t* tie_rank, const Rule& rule)
+          const float* query, const int32_t* tie_rank, const Rule& rule, const pi_vectors::Kernel& kernel)
         : found_(found),
           hits_(hits),
           table_(table),
           row_node_(row_node),
           tie_rank_(tie_rank),
           rule_(rule),
-          kernel_(pi_vectors::supported_kernels().list[0]),
+          kernel_(kernel),
           query_(query, query + table.dimension) {}
 
     Ranked ranked() {
@@ -207,8 +207,9 @@ private:
 
 // The candidates in their order. Every semantic hit has a vector.
 inline Ranked ranked(const Candidates& found, const Hits& hits, const pi_vectors::Table& table,
-                     const int32_t* row_node, const float* query, const int32_t* tie_rank, const Rule& rule) {
-    return Blend(found, hits, table, row_node, query, tie_rank, rule).ranked();
+                     const int32_t* row_node, const float* query, const int32_t* tie_rank, const Rule& rule,
+                     const pi_vectors::Kernel& kernel) {
+    return Blend(found, hits, table, row_node, query, tie_rank, rule, kernel).ranked();
 }
 
 }  // namespace pi_blend

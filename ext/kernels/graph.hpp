@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "prefetch.hpp"
-#include "vectors.hpp"
-#include "vectors_kernels.hpp"
+#include "vectors_kernel.hpp"
 #include "vectors_query.hpp"
 #include "vectors_table.hpp"
 
@@ -202,23 +201,14 @@ inline std::vector<int32_t> nearest(const Links& links, const pi_vectors::Table&
     return Walk(links, table, query, kernel).nearest(std::min(n, size_t(links.count)));
 }
 
-// The k best of the rows whose nodes the walk finds, and of those whose nodes the graph does not know; exact scores
-// decide. `what` says which rows may be returned, and how equal scores are ordered.
-inline std::vector<pi_vectors::Hit> best_rows(const Links& links, const pi_vectors::Table& table,
-                                              const NodeRows& node_rows, const pi_vectors::Rows& what,
-                                              const float* query, size_t n, size_t k,
-                                              const pi_vectors::Kernel& kernel) {
+// The rows whose nodes the walk finds, and those whose nodes the graph does not know.
+inline std::vector<int32_t> near_rows(const Links& links, const pi_vectors::Table& table, const NodeRows& node_rows,
+                                      const float* query, size_t n, const pi_vectors::Kernel& kernel) {
     std::vector<int32_t> rows;
     for (const int32_t node : nearest(links, table, query, n, kernel))
         rows.insert(rows.end(), node_rows.rows + node_rows.first[node], node_rows.rows + node_rows.first[node + 1]);
     rows.insert(rows.end(), node_rows.rows + node_rows.first[links.count], node_rows.rows + node_rows.count);
-    if (rows.empty() || k == 0) return {};
-    pi_vectors::Rows found = what;
-    found.rows = rows.data();
-    found.count = int64_t(rows.size());
-    pi_vectors::Search search(table, found, query, int64_t(std::min(k, rows.size())), kernel);
-    search.scan(0, found.count);
-    return search.finish();
+    return rows;
 }
 
 }  // namespace pi_graph

@@ -25,14 +25,15 @@
 
 namespace pi_vectors {
 
-// The rows of a search: all of [0, count), or `rows[0, count)`; of those, the eligible ones that have a vector.
-struct Rows {
-    const int32_t* row_node;  // row -> node, -1 without a vector
-    const uint8_t* eligible;  // null: all
-    const int32_t* rows;      // null: all
-    const int32_t* tie_rank;
-    int64_t count;
-};
+// The length of a vector; NaN or infinite where a component is.
+inline double length(const float* x, size_t dimension) { return std::sqrt(score_in_lanes(x, x, dimension)); }
+
+// The first of n vectors whose length is not 1 within the tolerance, or n.
+inline int64_t first_not_unit(const float* vectors, int64_t n, size_t dimension, double tolerance) {
+    int64_t i = 0;
+    while (i < n && std::fabs(length(vectors + size_t(i) * dimension, dimension) - 1.0) <= tolerance) ++i;
+    return i;
+}
 
 using pi_rank::Hit;
 
@@ -175,6 +176,16 @@ private:
     float block_error_[BLOCK];
     int32_t block_row_[BLOCK];
 };
+
+// One query over `rows`.
+inline std::vector<Hit> search_one(const Table& table, const Rows& rows, const float* query, int64_t k,
+                                   const Kernel& kernel) {
+    k = std::min(k, rows.count);
+    if (k <= 0) return {};
+    Search search(table, rows, query, k, kernel);
+    search.scan(0, rows.count);
+    return search.finish();
+}
 
 // Many queries over the same rows: each tile of codes is read from memory once and serves them all.
 // `eligible` holds one pointer per query, null where all rows are eligible.

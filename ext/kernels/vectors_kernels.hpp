@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "vectors_kernel.hpp"
+
 // Where the compiler can build one function for a newer processor than the rest, and ask which one it runs on.
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define PI_VECTORS_X86 1
@@ -22,17 +24,7 @@
 
 namespace pi_vectors {
 
-constexpr size_t STEP = 32;   // code widths are multiples of this
 constexpr size_t LANES = 16;
-
-struct Kernel {
-    const char* name;
-    // out[i] = sum over j of rows[i][j] * query[j]; the caller keeps the sum of absolute values below 2^31.
-    void (*dot_rows)(const int8_t* const* rows, size_t count, const int16_t* query, size_t width, int32_t* out);
-    double (*score)(const float* a, const float* b, size_t dimension);
-    // sums[j] += x[j]
-    void (*add)(double* sums, const float* x, size_t dimension);
-};
 
 PI_ALWAYS_INLINE double score_in_lanes(const float* a, const float* b, size_t dimension) {
     double lane[LANES] = {};

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "pages.hpp"
-#include "vectors_kernels.hpp"
+#include "vectors_kernel.hpp"
 
 namespace pi_vectors {
 
@@ -50,6 +50,15 @@ struct Table {
     }
 };
 
+// The rows of a search: all of [0, count), or `rows[0, count)`; of those, the eligible ones that have a vector.
+struct Rows {
+    const int32_t* row_node;  // row -> node, -1 without a vector
+    const uint8_t* eligible;  // null: all
+    const int32_t* rows;      // null: all
+    const int32_t* tie_rank;
+    int64_t count;
+};
+
 // Writes the codes of one vector. Rounding may differ between machines by one step: `error` is measured, so
 // that the bounds hold and the hits do not change.
 inline void encode(const float* x, size_t dimension, int8_t* codes, float* scale, float* error) {
@@ -67,16 +76,6 @@ inline void encode(const float* x, size_t dimension, int8_t* codes, float* scale
         squares += lost * lost;
     }
     *error = std::nextafter(float(std::sqrt(squares) * (1.0 + 1e-6)), std::numeric_limits<float>::max());
-}
-
-// The length of a vector; NaN or infinite where a component is.
-inline double length(const float* x, size_t dimension) { return std::sqrt(score_in_lanes(x, x, dimension)); }
-
-// The first of n vectors whose length is not 1 within the tolerance, or n.
-inline int64_t first_not_unit(const float* vectors, int64_t n, size_t dimension, double tolerance) {
-    int64_t i = 0;
-    while (i < n && std::fabs(length(vectors + size_t(i) * dimension, dimension) - 1.0) <= tolerance) ++i;
-    return i;
 }
 
 inline std::shared_ptr<Segment> copied_segment(const Segment& old, int32_t used, const Table& table) {

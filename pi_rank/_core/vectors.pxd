@@ -7,10 +7,7 @@ from arrays cimport Matrix
 from topk cimport Hit
 
 
-cdef extern from "kernels/vectors.hpp" namespace "pi_vectors" nogil:
-    int SEGMENT_ROWS
-    size_t STEP
-
+cdef extern from "kernels/vectors_table.hpp" namespace "pi_vectors" nogil:
     cdef cppclass Table:
         size_t dimension
         size_t width
@@ -30,17 +27,14 @@ cdef extern from "kernels/vectors.hpp" namespace "pi_vectors" nogil:
         double score(const float* a, const float* b, size_t dimension)
         void add(double* sums, const float* x, size_t dimension)
 
-    cdef cppclass Kernels:
-        Kernel[3] list
-        size_t count
 
-    const Kernels& supported_kernels() except +
-    double length(const float*, size_t)
-    int64_t first_not_unit(const float*, int64_t, size_t, double)
-    Table appended(const Table&, const float*, int64_t) except +
-    vector[vector[Hit]] search_many(const Table&, const Rows&, const vector[const uint8_t*]&, const float*,
-                                    int64_t, const Kernel&) except +
+# The kernel that suits this processor best.
+cdef const Kernel* best_kernel() noexcept nogil
 
+# The k nearest of some rows, best first.
+cdef int nearest_rows(
+    const Table& table, const Rows& rows, const float* query, int64_t k, vector[Hit]& found
+) except -1 nogil
 
 cdef const uint8_t* first_flag(flags) except? NULL
 

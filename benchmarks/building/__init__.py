@@ -1,0 +1,1 @@
+"""What building the compiled core takes."""
