@@ -1,7 +1,7 @@
 """Runs setup.py in the current folder, and prints as JSON what each module took. A program of its own.
 
-`python recorded_build.py` prints `seconds` of CPU by module, to generate C++ and to compile and link it; their
-sizes in `bytes`; and the CPU seconds of the `whole`, what setup.py does besides included.
+`python recorded_build.py` prints `seconds` of CPU by module, to generate C++ and to compile and link it; the
+sizes of both in `bytes`; and the CPU seconds of the `whole`, what setup.py does besides included.
 """
 
 from __future__ import annotations
