@@ -116,6 +116,15 @@ def test_what_is_edited_and_deleted_in_the_files_is_replaced_and_withdrawn(engin
     assert f"(since May) (replaces the earlier text of {ours[0]['id']})" in again.text
 
 
+@pytest.mark.parametrize("mode", ["policy_only", "wakeup"])
+def test_modes_without_records_are_written_once(engine, root, mode):
+    (root / "config.json").write_text(json.dumps({"retrieval": {"injectionMode": mode}}))
+    messages, injector = [], Injector(OnOneDay(engine), ORCHARD)
+    first, second = converse(injector, messages, PROMPTS[:2])
+    assert (first.outcome, first.record_ids, second.outcome) == ("written", (), "nothing_new")
+    assert f"- Injection mode: {mode}" in first.text
+
+
 def test_statuses_of_records_that_are_active_contested_tombstoned_or_unknown(engine):
     by_status = engine.record_statuses(["mem_none", *every_id(engine)])
     assert "mem_none" not in by_status
