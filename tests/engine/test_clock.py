@@ -36,7 +36,7 @@ def test_a_day_or_any_moment_of_it_gives_one_turn(given, tmp_path):
         turn = SessionContext(latest_user_message=PROMPT)
         alone = engine.build_retrieval_context(turn, today=given)
         (batched,) = engine.retrieve_batch([turn], today=given)
-    assert "## Daily Log (2026-06-30)\n- settled the incident" in alone.markdown
+    assert "## Daily Log (2026-06-30)\n> - settled the incident" in alone.markdown
     assert "## Today's Sessions\n- [web] Ledger" in alone.markdown
     assert batched.markdown == alone.markdown
 
