@@ -37,3 +37,7 @@ class ModelError(PiRankError):
 
 class VectorError(PiRankError, ValueError):
     """A vector has the wrong dimension, dtype or a value that is not finite."""
+
+
+class UntrustedWarning(UserWarning):
+    """Settings or memory that others may have written are left out until their user trusts them."""

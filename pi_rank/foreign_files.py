@@ -20,6 +20,8 @@ _CAREFUL = (
     | getattr(os, "O_BINARY", 0)
 )
 _CHUNK_BYTES = 1 << 16
+SMALL_BYTES = 512 << 10
+"""What a file that names or sets something has at most."""
 
 
 def read_foreign(path: str | Path, most_bytes: int) -> bytes:
@@ -68,3 +70,28 @@ def _read(descriptor: int, size: int, most_bytes: int) -> bytes:
     if left <= 0:
         raise OSError(f"is longer than the {most_bytes:,} bytes that are read")
     return b"".join(chunks)
+
+
+def why_not_own(status: os.stat_result) -> str:
+    """Why a file or folder may hold what others chose; "" where it is the user's own and nobody else's.
+
+    A group that is the user's alone, as many systems make one for each user, is no one else.
+    """
+    if os.name != "posix":
+        return ""
+    if status.st_uid != os.geteuid():
+        return "belongs to another user"
+    if status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and not _is_private(status.st_gid)):
+        return "may be written by other users"
+    return ""
+
+
+def _is_private(group: int) -> bool:
+    import grp
+    import pwd
+
+    try:
+        user, found = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
+    except KeyError:
+        return False
+    return user.pw_gid == group and found.gr_name == user.pw_name and set(found.gr_mem) <= {user.pw_name}

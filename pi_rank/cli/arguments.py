@@ -15,6 +15,9 @@ DEFAULT_ROOT = "~/.pi/agent/pi-memory"
 def add_root(parser: argparse.ArgumentParser) -> None:
     """`--root`, the folder of memory files."""
     parser.add_argument("--root", metavar="DIR", help=f"memory root (PI_MEMORY_ROOT, else {DEFAULT_ROOT})")
+    parser.add_argument(
+        "--trust", action="store_true", help="for this run, use this folder's settings and memory as they are"
+    )
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:

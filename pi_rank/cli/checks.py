@@ -41,6 +41,7 @@ def run_checks(arguments: argparse.Namespace) -> list[Check]:
         ("libraries", check_libraries),
         ("hnswlib", check_hnswlib),
         ("model", check_model),
+        ("trust", check_trust),
         ("memory files", check_memory),
         ("store", check_store),
     ]
@@ -133,6 +134,25 @@ def check_hnswlib(_: argparse.Namespace) -> Check:
         fix = "pip install --force-reinstall --no-cache-dir --no-deps hnswlib (needs a C++ compiler)"
         return Check("hnswlib", "wrong", f"cannot be loaded: {error}", fix)
     return Check("hnswlib", "ok", version("hnswlib"))
+
+
+def check_trust(_: argparse.Namespace) -> Check:
+    """Which folders the user trusts, and what of this folder's settings is left out."""
+    import warnings
+
+    from pi_rank.errors import UntrustedWarning
+    from pi_rank.memory.local_memory import local_memory, standing
+    from pi_rank.memory.trusted import trusted_folders
+
+    folders = {folder: standing(folder, entry) for folder, entry in trusted_folders().items()}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UntrustedWarning)
+        local_memory(Path.cwd())
+    left_out = [str(warning.message) for warning in caught]
+    shown = [f"{folder} ({state})" for folder, state in folders.items()] or ["no folder is trusted"]
+    changed = left_out or any(state != "trusted" for state in folders.values())
+    fix = "look at them, then pi-rank trust DIR or pi-rank untrust DIR" if changed else ""
+    return Check("trust", "note" if changed else "ok", "; ".join([*shown, *left_out]), fix)
 
 
 def check_memory(arguments: argparse.Namespace) -> Check:

@@ -44,6 +44,8 @@ COMMANDS = {
     "participant": Command("participant:configure", "ask agents, with what memory holds for each turn"),
     "qmd": Command("qmd:configure", "search Markdown and memory as qmd does"),
     "mcp": Command("qmd:configure_mcp", "the MCP server, over stdio or HTTP"),
+    "trust": Command("trust:configure", "use a folder's settings and memory from now on; list those in use"),
+    "untrust": Command("trust:configure_untrust", "take trust in a folder back"),
     "doctor": Command("doctor:configure", "check the installation, the model, the memory and the store"),
 }
 
@@ -55,8 +57,8 @@ examples:
   pi-rank search "database migrations" -k 5 --json
   pi-rank doctor
 
-The memory root is --root, else PI_MEMORY_ROOT, else `localPath` in .pi/settings.json, else
-~/.pi/agent/pi-memory.
+The memory root is --root, else PI_MEMORY_ROOT, else `localPath` in .pi/settings.json where it is trusted
+(pi-rank trust), else ~/.pi/agent/pi-memory.
 Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage.
 """
 

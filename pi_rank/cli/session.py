@@ -22,10 +22,12 @@ def opened(arguments: argparse.Namespace) -> Iterator[MemoryEngine]:
     """The engine for `--root`, `--store` and `--model`."""
     from pi_rank.engine import MemoryEngine
     from pi_rank.memory.root import find_memory_root
+    from pi_rank.memory.trusted import trusting
 
-    root = find_memory_root(arguments.root, options.working_directory(arguments))
-    with MemoryEngine.open(root, store=arguments.store, model=options.model_name(arguments)) as engine:
-        yield engine
+    with trusting(arguments.trust):
+        root = find_memory_root(arguments.root, options.working_directory(arguments))
+        with MemoryEngine.open(root, store=arguments.store, model=options.model_name(arguments)) as engine:
+            yield engine
 
 
 def synced(engine: MemoryEngine) -> SyncReport:

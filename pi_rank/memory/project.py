@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
-from pi_rank.errors import ConfigError, ContextError
+from pi_rank.errors import ContextError
+from pi_rank.foreign_files import SMALL_BYTES, read_foreign
 from pi_rank.memory.pi_identity import pi_project_id, short_hash
+from pi_rank.memory.settings import SETTINGS_SECTION, exists, read_settings
 
 ProjectSource = Literal["settings", "git-remote", "git-root", "package", "folder"]
-# PI keeps its settings under its own name; the bare key is read too.
-SETTINGS_SECTION = "pi-persistent-intelligence"
+MOST_NAME = 256  # characters of a package's name; npm takes 214
 _REMOTE_ORIGIN = re.compile(r'^\[\s*remote\s+"origin"\s*\]', re.IGNORECASE)
 _URL = re.compile(r"^url\s*=\s*(.*)$", re.IGNORECASE)
 
@@ -60,28 +62,12 @@ def resolve_project(directory: str | Path) -> Project:
     :raises ConfigError: the settings file is not JSON, so that the project cannot be known.
     """
     folder = _absolute(directory)
-    git_root = next((parent for parent in _upward(folder) if _exists(parent / ".git")), None)
+    git_root = next((parent for parent in _upward(folder) if _believed(parent / ".git", folder)), None)
     package = _find_package(folder, git_root)
     root = git_root or (package[0] if package else folder)
     name = package[1] if package else _repository(git_root or root).name.removesuffix(".git")
     project_id, source = _identify(folder, git_root, package[1] if package else None)
     return Project(project_id, source, root, name, _pi_id(folder, git_root))
-
-
-def read_settings(folder: Path) -> tuple[Path, dict[str, Any]] | None:
-    """PI's settings in the nearest `.pi/settings.json`, up to the git root, and the folder they are of.
-
-    :raises ConfigError: the file is there but is not a JSON object.
-    """
-    for parent in _upward(folder):
-        path = parent / ".pi" / "settings.json"
-        if _exists(path):
-            settings = _read_json(path)
-            section = settings.get(SETTINGS_SECTION)
-            return parent, {**settings, **(section if isinstance(section, dict) else {})}
-        if _exists(parent / ".git"):
-            return None
-    return None
 
 
 def _identify(folder: Path, git_root: Path | None, package: str | None) -> tuple[str, ProjectSource]:
@@ -100,10 +86,10 @@ def _identify(folder: Path, git_root: Path | None, package: str | None) -> tuple
 
 def _pi_id(folder: Path, git_root: Path | None) -> str:
     found = read_settings(folder)
-    section = found[1].get(SETTINGS_SECTION) if found and found[0] == folder else None
+    section = found.values.get(SETTINGS_SECTION) if found and found.folder == folder else None
     identity = section.get("projectIdentity") if isinstance(section, dict) else None
     settings_id = identity.get("project_id") if isinstance(identity, dict) else None
-    package = next((parent for parent in _upward(folder) if _exists(parent / "package.json")), None)
+    package = next((parent for parent in _upward(folder) if _believed(parent / "package.json", folder)), None)
     return pi_project_id(
         folder,
         settings_id=settings_id if isinstance(settings_id, str) else "",
@@ -116,7 +102,7 @@ def _pi_id(folder: Path, git_root: Path | None) -> str:
 def _explicit_identity(folder: Path) -> str:
     """The slug of `projectIdentity`, an id or an object with `project_id`; empty if there is none."""
     found = read_settings(folder)
-    identity = found[1].get("projectIdentity") if found else None
+    identity = found.values.get("projectIdentity") if found else None
     if isinstance(identity, dict):
         identity = identity.get("project_id")
     return slug(identity) if isinstance(identity, str) else ""
@@ -128,9 +114,9 @@ def _find_package(folder: Path, git_root: Path | None) -> tuple[Path, str] | Non
     for parent in _upward(folder):
         if parent == home and parent != folder:
             return None
-        if _exists(parent / "package.json"):
+        if _believed(parent / "package.json", folder):
             return parent, _package_json_name(parent / "package.json") or parent.name
-        if _exists(parent / "pyproject.toml"):
+        if _believed(parent / "pyproject.toml", folder):
             return parent, _pyproject_name(parent / "pyproject.toml") or parent.name
         if parent == git_root:
             return None
@@ -139,10 +125,10 @@ def _find_package(folder: Path, git_root: Path | None) -> tuple[Path, str] | Non
 
 def _package_json_name(path: Path) -> str:
     try:
-        name = json.loads(path.read_bytes()).get("name")
+        name = json.loads(read_foreign(path, SMALL_BYTES)).get("name")
     except (OSError, ValueError, AttributeError, RecursionError):
         return ""  # a package file that its own tools cannot read names nothing; the folder does
-    return name.strip() if isinstance(name, str) else ""
+    return _name(name)
 
 
 def _pyproject_name(path: Path) -> str:
@@ -151,18 +137,23 @@ def _pyproject_name(path: Path) -> str:
     else:
         import tomli as tomllib
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(read_foreign(path, SMALL_BYTES).decode())
         name = document.get("project", {}).get("name") or document["tool"]["poetry"]["name"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ""
-    return name.strip() if isinstance(name, str) else ""
+    return _name(name)
+
+
+def _name(value: object) -> str:
+    name = value.strip() if isinstance(value, str) else ""
+    return name if len(name) <= MOST_NAME else ""
 
 
 def _origin_url(git_root: Path) -> str:
     """The URL of remote `origin` as .git/config writes it; empty where there is none."""
     try:
         directory, common = _git_directories(git_root / ".git")
-        lines = ((common or directory) / "config").read_text("utf-8", "replace").splitlines()
+        lines = _text((common or directory) / "config").splitlines()
     except (OSError, ValueError):  # a path that cannot be one leads nowhere
         return ""
     in_origin = False
@@ -193,24 +184,16 @@ def _git_directories(dot_git: Path) -> tuple[Path, Path | None]:
     """
     if not dot_git.is_file():
         return dot_git, None
-    target = dot_git.read_text("utf-8", "replace").partition("gitdir:")[2].strip()
+    target = _text(dot_git).partition("gitdir:")[2].strip()
     directory = dot_git.parent / target
     common = directory / "commondir"
     if not common.is_file():
         return directory, None
-    return directory, directory / common.read_text("utf-8", "replace").strip()
+    return directory, directory / _text(common).strip()
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} cannot be read as JSON ({error}); correct it or remove it") from error
-    if not isinstance(value, dict):
-        raise ConfigError(
-            f"{path} should hold a JSON object, not {type(value).__name__}; correct it or remove it"
-        )
-    return value
+def _text(path: Path) -> str:
+    return read_foreign(path, SMALL_BYTES).decode("utf-8", "replace")
 
 
 def _absolute(directory: str | Path) -> Path:
@@ -227,11 +210,26 @@ def _upward(folder: Path) -> Iterator[Path]:
     yield from folder.parents
 
 
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # a folder that may not be looked into holds nothing for us
+def _believed(path: Path, folder: Path) -> bool:
+    """Whether there is something at `path` that may say which project `folder` belongs to.
+
+    In the folder itself anything may. Above it, what another user put there may not: where many share a
+    folder, he would name everybody's projects.
+    """
+    if not exists(path):
         return False
+    if path.parent == folder or os.name != "posix":
+        return True
+    try:
+        owners = {os.geteuid(), 0, _nearest(folder).stat().st_uid}
+        return path.stat().st_uid in owners
+    except OSError:
+        return False
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists."""
+    return next((parent for parent in _upward(folder) if exists(parent)), folder)
 
 
 def _is_mark(char: str) -> bool:

@@ -12,15 +12,9 @@ from pi_rank.memory.config import RootConfig
 from pi_rank.memory.config_file import ConfigFile
 from pi_rank.memory.contents import PROFILES, TOMBSTONES, RecordFile, RootContents, RootFiles, decode_files
 from pi_rank.memory.files import Fingerprint, is_known, read_version, without_bom
+from pi_rank.memory.governed import LAYER_FILES, PROJECTS, governed_files, project_files
+from pi_rank.memory.local_memory import local_memory
 from pi_rank.memory.notes import Notes, NotesReader
-from pi_rank.memory.project import read_settings
-from pi_rank.memory.records import Layer
-
-PROJECTS = "memory/projects/"
-_LAYER_FILES: tuple[tuple[str, Layer], ...] = (
-    ("memory/L1.identity.jsonl", "L1"),
-    ("memory/L2.playbooks.jsonl", "L2"),
-)
 
 
 class MemoryRoot:
@@ -54,7 +48,7 @@ class MemoryRoot:
         """
         self.require_folder()
         try:
-            names = [name for name in _governed_files(self.path) if (self.path / name).exists()]
+            names = [name for name in governed_files(self.path) if (self.path / name).exists()]
         except OSError:
             return False
         return names == sorted(known) and all(is_known(self.path / name, known[name]) for name in names)
@@ -104,7 +98,7 @@ class _RootReader:
     def read(self) -> RootFiles:
         if not (self.root / "memory").is_dir():
             self.warnings.append("there is no folder named memory here: is this PI's memory root?")
-        records = [RecordFile(name, self._data(name), layer, None) for name, layer in _LAYER_FILES]
+        records = [RecordFile(name, self._data(name), layer, None) for name, layer in LAYER_FILES]
         for name in self._project_files():
             records.append(RecordFile(name, self._data(name), "L2", Path(name).stem))
         return RootFiles(
@@ -136,7 +130,7 @@ class _RootReader:
 
     def _project_files(self) -> list[str]:
         try:
-            names, odd = _project_files(self.root)
+            names, odd = project_files(self.root)
         except OSError as error:
             self._cannot_read(PROJECTS, _why(error))
             return []
@@ -153,7 +147,8 @@ class _RootReader:
 def find_memory_root(explicit: str | Path | None = None, working_directory: str | Path | None = None) -> Path:
     """Where the memory is: `explicit`, else PI_MEMORY_ROOT, else the project's own, else PI's default.
 
-    The project's own is `localPath` in its `.pi/settings.json`, relative to the folder that holds `.pi`.
+    The project's own is `localPath` in its `.pi/settings.json`, relative to the folder that holds `.pi`,
+    where the user has trusted it or it lies below `~/.pi` (see `local_memory`).
 
     :raises ConfigError: the project's settings file is not JSON: its memory must not be mixed up with
     another's.
@@ -162,36 +157,9 @@ def find_memory_root(explicit: str | Path | None = None, working_directory: str 
         return Path(explicit).expanduser()
     if from_environment := os.environ.get("PI_MEMORY_ROOT"):
         return Path(from_environment).expanduser()
-    found = read_settings(Path(working_directory).expanduser().absolute()) if working_directory else None
-    local_path = found[1].get("localPath") if found else None
-    if found and isinstance(local_path, str) and local_path:
-        return found[0] / Path(local_path).expanduser()
+    if working_directory and (memory := local_memory(Path(working_directory).expanduser().absolute())):
+        return memory
     return Path("~/.pi/agent/pi-memory").expanduser()
-
-
-def _governed_files(root: Path) -> list[str]:
-    names, _ = _project_files(root)
-    return sorted([*(file for file, _ in _LAYER_FILES), *names, TOMBSTONES, PROFILES])
-
-
-def _project_files(root: Path) -> tuple[list[str], list[str]]:
-    """The project files relative to the root, and those whose names cannot be written down; both sorted.
-
-    :raises OSError: their folder cannot be listed.
-    """
-    folder = root / PROJECTS
-    if not os.path.lexists(folder):
-        return [], []
-    names = sorted(name for name in os.listdir(folder) if name.endswith(".jsonl"))  # noqa: PTH208
-    return [PROJECTS + name for name in names if _is_text(name)], [n for n in names if not _is_text(n)]
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _why(error: Exception) -> str:

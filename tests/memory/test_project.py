@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 
 import pytest
 
@@ -172,7 +173,7 @@ def test_pi_looks_for_settings_in_the_folder_itself_and_under_its_own_name(tmp_p
     project = resolve_project(tmp_path)
     assert (project.id, project.pi_id) == ("проект-x", "x")
     below = resolve_project(tmp_path / "src")
-    assert (below.id, below.pi_id) == ("проект-x", "src")
+    assert (below.id, below.pi_id) == ("src", "src")  # without a repository a folder is its own project
     settings(tmp_path, '{"projectIdentity": "My App"}')
     assert resolve_project(tmp_path).pi_id == slug(tmp_path.name)
 
@@ -231,3 +232,64 @@ def test_settings_that_cannot_be_read_are_not_passed_over(tmp_path, text):
 def test_a_path_that_cannot_be_one(tmp_path):
     with pytest.raises(ContextError, match="not a usable path"):
         resolve_project("a\0b")
+
+
+def _pipe(path):
+    os.mkfifo(path)
+
+
+def _device(path):
+    path.symlink_to("/dev/zero")
+
+
+def _folder(path):
+    path.mkdir()
+
+
+def _sparse(path):
+    with path.open("wb") as file:
+        file.truncate(40 << 30)
+
+
+def _nested(path):
+    path.write_text("x = " + "[" * 5_000 + "]" * 5_000)
+
+
+def _nul(path):
+    path.write_text("gitdir: \0x")
+
+
+def _upwards(path):
+    path.write_text("gitdir: " + "../" * 3_000)
+
+
+def _long_name(path):
+    path.write_text('{"name": "' + "a" * 1_000 + '"}')
+
+
+def _huge_name(path):
+    path.write_text('{"name": "' + "a" * 10_000_000 + '"}')
+
+
+def _half(path):
+    path.write_text('{"name": "\\ud800"}')
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+@pytest.mark.parametrize(
+    "make", [_pipe, _device, _folder, _sparse, _nested, _nul, _upwards, _long_name, _huge_name]
+)
+@pytest.mark.parametrize("name", ["package.json", "pyproject.toml", ".git", ".git/config"])
+def test_whatever_a_folder_holds_it_only_names_nothing(tmp_path, name, make):
+    folder = tmp_path / "app"
+    (folder / name).parent.mkdir(parents=True)
+    make(folder / name)
+    project = resolve_project(folder)
+    assert project.name == "app"
+    assert project.id == "app" or project.id.startswith("gitroot-")
+    assert project.root == folder
+
+
+def test_half_a_character_in_a_name_is_no_error(tmp_path):
+    _half(tmp_path / "package.json")
+    resolve_project(tmp_path)

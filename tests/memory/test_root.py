@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from pi_rank.errors import ConfigError, MemoryRootError
+from pi_rank.errors import ConfigError, MemoryRootError, UntrustedWarning
 from pi_rank.memory.contents import Skipped
 from pi_rank.memory.notes import SessionSummary
 from pi_rank.memory.records import Scope
 from pi_rank.memory.root import MemoryRoot, find_memory_root
+from pi_rank.memory.trusted import trusting
 from tests.support.memory_files import L1, L2, TOMBSTONES, line, settle, write
 
 DAY = date(2026, 5, 20)
@@ -320,10 +321,13 @@ def test_where_the_root_is(tmp_path, monkeypatch):
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
     assert find_memory_root(working_directory=project) == default
-    settings = write(project, ".pi/settings.json", '{"localPath": ".pi/memory"}')
-    assert find_memory_root(working_directory=project / "src") == project / ".pi/memory"
+    settings = write(project, ".pi/settings.json", '{"localPath": "~/.pi/mine"}')
+    assert find_memory_root(working_directory=project / "src") == tmp_path / "home/.pi/mine"
     settings.write_text('{"pi-persistent-intelligence": {"localPath": "/elsewhere"}}')
-    assert find_memory_root(None, project) == Path("/elsewhere")
+    with trusting(everything=True):
+        assert find_memory_root(None, project) == Path("/elsewhere")
+    with pytest.warns(UntrustedWarning, match="/elsewhere"):
+        assert find_memory_root(None, project) == default
     monkeypatch.setenv("PI_MEMORY_ROOT", str(tmp_path / "env"))
     assert find_memory_root(None, project) == tmp_path / "env"
     assert find_memory_root(tmp_path / "given", project) == tmp_path / "given"

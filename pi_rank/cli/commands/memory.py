@@ -67,11 +67,13 @@ def run_status(arguments: argparse.Namespace) -> int:
 def run_rebuild(arguments: argparse.Namespace) -> int:
     """Make the store anew, whatever state it is in, and embed what it lost."""
     from pi_rank.memory.root import MemoryRoot, find_memory_root
+    from pi_rank.memory.trusted import trusting
     from pi_rank.ranking.analysis import FtsAnalyzer
     from pi_rank.store.rebuild import rebuild
     from pi_rank.store.store import default_store_path
 
-    root = MemoryRoot(find_memory_root(arguments.root, options.working_directory(arguments)))
+    with trusting(arguments.trust):
+        root = MemoryRoot(find_memory_root(arguments.root, options.working_directory(arguments)))
     made = rebuild(arguments.store or default_store_path(root.path), root.read(), FtsAnalyzer())
     session.tell_problems(made)
     with session.opened(arguments) as engine:

@@ -59,6 +59,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until told to stop."""
+    from pi_rank.memory.trusted import trusting
+
+    with trusting(arguments.trust):
+        return _serve(arguments)
+
+
+def _serve(arguments: argparse.Namespace) -> int:
     from pi_rank.memory.root import find_memory_root
     from pi_rank.store.store import default_store_path
 

@@ -27,7 +27,23 @@ from pi_rank.errors import ModelError
 from tests.support.graphs import needs_hnswlib
 
 SAMPLE = Path(pi_rank.__file__).parent / "sample"
-NAMES = ["python", "compiled core", "SQLite FTS5", "libraries", "hnswlib", "model", "memory files", "store"]
+NAMES = [
+    "python",
+    "compiled core",
+    "SQLite FTS5",
+    "libraries",
+    "hnswlib",
+    "model",
+    "trust",
+    "memory files",
+    "store",
+]
+
+
+@pytest.fixture(autouse=True)
+def nothing_trusted(tmp_path, monkeypatch):
+    """A folder of settings of its own: what the tester trusts is not looked at."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
 
 
 @pytest.fixture
@@ -37,7 +53,9 @@ def root(tmp_path):
 
 
 def options(**given):
-    return argparse.Namespace(**{"root": None, "store": None, "model": "none", "json": False, **given})
+    return argparse.Namespace(
+        **{"root": None, "store": None, "model": "none", "json": False, "trust": False, **given}
+    )
 
 
 @needs_hnswlib
@@ -49,7 +67,7 @@ def test_all_in_order(root, tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(": ")[0] for line in lines[:-1]] == [f"ok    {name}" for name in NAMES]
     assert lines[-1] == "Everything is in order."
-    assert lines[6] == f"ok    memory files: 90 records, 1 deletion markers in {root}"
+    assert lines[7] == f"ok    memory files: 90 records, 1 deletion markers in {root}"
 
 
 @needs_hnswlib
@@ -59,7 +77,7 @@ def test_json(root, tmp_path, capsys):
     answer = json.loads(capsys.readouterr().out)
     assert answer["ok"] is True
     assert [check["name"] for check in answer["checks"]] == NAMES
-    assert [check["state"] for check in answer["checks"]] == ["ok"] * 7 + ["note"]
+    assert [check["state"] for check in answer["checks"]] == ["ok"] * 8 + ["note"]
 
 
 def test_bad_lines_are_named(root, tmp_path, capsys):
@@ -71,7 +89,7 @@ def test_bad_lines_are_named(root, tmp_path, capsys):
     assert "WRONG memory files: 90 records, 1 deletion markers" in out
     assert "memory/L2.playbooks.jsonl:56: not JSON" in out
     assert "      what to do: correct these lines; the others are used\n" in out
-    assert out.endswith("1 of 8 checks found something wrong.\n")
+    assert out.endswith("1 of 9 checks found something wrong.\n")
 
 
 def test_records_of_an_unnamed_project_are_named(root):

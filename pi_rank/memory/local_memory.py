@@ -1,0 +1,141 @@
+"""The memory that a project's settings lead to, and whether its user has said that it may speak."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from pathlib import Path
+
+from pi_rank.errors import ConfigError, ContextError, UntrustedWarning
+from pi_rank.foreign_files import read_foreign, why_not_own
+from pi_rank.memory.files import MOST_MEMORY_BYTES
+from pi_rank.memory.governed import governed_files
+from pi_rank.memory.settings import Settings, find_settings, read_settings
+from pi_rank.memory.trusted import Trusted, is_trusting, trusted_folders, write_trusted
+
+CONFIG = "config.json"
+
+
+def local_memory(folder: Path) -> Path | None:
+    """The memory of the settings that count in a folder; None where there is none, or it is not trusted.
+
+    A memory below the user's own `~/.pi`, where PI keeps them, needs no word. Any other, in the project or
+    outside of it, does (`trust`), and again when its files change: else it is left out, with an
+    UntrustedWarning.
+
+    :raises ConfigError: the settings are no JSON object, or the list of trusted folders cannot be read.
+    """
+    settings = read_settings(folder)
+    named = None if settings is None else settings.values.get("localPath")
+    if settings is None or not isinstance(named, str) or not named:
+        return None
+    try:
+        memory = _named_memory(settings, named)
+        why = "" if is_trusting() or _is_pis_own(memory) else why_not_trusted(settings, memory)
+    except ConfigError:
+        raise
+    except (OSError, RuntimeError, ValueError) as error:  # a NUL, a loop of links, nobody's home
+        why = f"is not a usable path ({error})"
+    if not why:
+        return memory
+    warnings.warn(
+        f"{settings.path}: the memory {named!r} is left out: it {why}; after a look at it, "
+        f"`pi-rank trust {settings.folder}` has it used, and --trust for one run",
+        UntrustedWarning,
+        stacklevel=2,
+    )
+    return None
+
+
+def why_not_trusted(settings: Settings, memory: Path) -> str:
+    """Why a project's memory may not be used as it is now; "" where it may."""
+    entry = trusted_folders().get(str(settings.folder))
+    if entry is None:
+        return "is not trusted yet"
+    if (entry.settings, entry.memory) != (settings.digest, str(memory.resolve())):
+        return "was trusted with other settings"
+    if entry.files is not None and entry.files != memory_digests(memory):
+        return "has changed since it was trusted"
+    return ""
+
+
+def trust(folder: Path, *, follow: bool = False) -> Trusted:
+    """Have the settings and the memory of a folder used as they are now; with `follow`, whatever it will say.
+
+    :raises ConfigError: there is nothing to trust.
+    :raises OSError: the list cannot be written, or the memory not read.
+    """
+    settings = settings_of(folder)
+    named = settings.values.get("localPath")
+    memory = _named_memory(settings, named) if isinstance(named, str) and named else None
+    files = None if follow or memory is None else memory_digests(memory)
+    entry = Trusted(settings.digest, "" if memory is None else str(memory.resolve()), files)
+    write_trusted({**trusted_folders(), str(settings.folder): entry})
+    return entry
+
+
+def untrust(folder: Path) -> bool:
+    """Take back what `trust` said of a folder; whether there was anything.
+
+    :raises OSError: the list cannot be written.
+    """
+    folders = dict(trusted_folders())
+    known = [str(parent) for parent in (folder, *folder.parents) if str(parent) in folders]
+    if known:
+        del folders[known[0]]
+        write_trusted(folders)
+    return bool(known)
+
+
+def settings_of(folder: Path) -> Settings:
+    """The settings that a folder's project has, whoever wrote them.
+
+    :raises ConfigError: there are none, or they cannot be read.
+    """
+    try:
+        settings = find_settings(folder)
+    except OSError as error:
+        raise ConfigError(f"{error.filename} cannot be used: it {error.strerror}") from None
+    if settings is None:
+        raise ConfigError(f"there is nothing to trust in {folder}: no .pi/settings.json in its project")
+    return settings
+
+
+def standing(folder: str, entry: Trusted) -> str:
+    """How a trusted folder stands now: "trusted", or why it is left out."""
+    try:
+        settings = settings_of(Path(folder))
+        if settings.digest != entry.settings or str(settings.folder) != folder:
+            return "its settings have changed since"
+        memory = Path(entry.memory)
+        changed = entry.files is not None and entry.files != memory_digests(memory)
+    except (ConfigError, ContextError, OSError) as error:
+        return str(error)
+    return "its memory has changed since" if changed else "trusted"
+
+
+def memory_digests(memory: Path) -> dict[str, str]:
+    """SHA-256 of each governed file of a memory, and of its config.json.
+
+    :raises OSError: one of them cannot be read.
+    """
+    digests = {}
+    for name in (*governed_files(memory), CONFIG):
+        try:
+            data = read_foreign(memory / name, MOST_MEMORY_BYTES)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        digests[name] = hashlib.sha256(data).hexdigest()
+    return digests
+
+
+def _named_memory(settings: Settings, named: str) -> Path:
+    return settings.folder / Path(named).expanduser()
+
+
+def _is_pis_own(memory: Path) -> bool:
+    home = (Path.home() / ".pi").resolve()
+    found = memory.resolve()
+    if not found.is_relative_to(home) or not found.is_dir():
+        return found.is_relative_to(home)
+    return not why_not_own(found.stat())
