@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -23,10 +23,9 @@ from pi_rank.store.model_change import StoreModels
 from pi_rank.store.rebuild import rebuild
 from pi_rank.store.schema import DamagedStoreError
 from pi_rank.store.store import MemoryStore, default_store_path, open_store
-from pi_rank.turn.processors import run_processors
-from pi_rank.turn.ranking import hits, rank
 from pi_rank.turn.request import Request, deadline_in, given_vector
 from pi_rank.turn.rerank import RerankStage
+from pi_rank.turn.search import Search, SearchMode, run_search
 from pi_rank.turn.turn import Memory, Stopwatch, run_turn, run_turns
 
 if TYPE_CHECKING:
@@ -220,14 +219,19 @@ class MemoryEngine:
         query: str,
         *,
         k: int = 10,
-        mode: Literal["hybrid", "lexical", "semantic"] = "hybrid",
+        mode: SearchMode = "hybrid",
         context: SessionContext | None = None,
+        abstain: bool = True,
     ) -> list[Hit]:
-        """The k best records for a query, best first.
+        """The k best records for a query, best first; a record that the query names by id before all others.
+
+        Blank queries find nothing.
 
         :param context: where the question is asked: only what is eligible there is found. None searches every
             active record, whatever its profile, project and scope.
         :param mode: "lexical" and "semantic" give that source's own order; no reranker is asked.
+        :param abstain: nothing is found where nothing in memory has to do with the query, as a turn decides
+            it; False gives the nearest, always.
         :raises ContextError: k is negative, or the mode is unknown.
         """
         if k < 0:
@@ -236,19 +240,15 @@ class MemoryEngine:
             raise ContextError(f"unknown mode {mode!r}: use hybrid, lexical or semantic")
         queries = self._models.queries
         snapshot = self._fresh(wait_for_model=True)
-        if context is None:
-            eligible = snapshot.active.view(np.uint8)
-        else:
-            eligible = run_processors(snapshot, self._places.placed(context)).eligible
         comparable = mode != "lexical" and snapshot.model_id in (None, queries.model_id)
-        vector = queries.request(query, None).get() if comparable else None
-        words = "" if mode == "semantic" else query
-        ranking = rank(snapshot, self._analyzer, words, vector, eligible, depth=k, rule=self._rule)
-        if mode == "hybrid":
-            ranking, reranked = self._reranking.apply(snapshot, query, ranking, None)
-            if reranked not in (None, "ok"):  # hits have no stats to say it in
-                warnings.warn(f"searched without the reranker: {reranked}", RuntimeWarning, stacklevel=2)
-        return list(hits(snapshot, ranking, list(range(min(k, len(ranking.rows))))))
+        vector = queries.request(query, None).get() if comparable and query.strip() else None
+        place = None if context is None else self._places.placed(context)
+        asked = Search(query, k, mode, vector, place, abstain)
+        floor = queries.relevance_floor
+        found, reranked = run_search(snapshot, self._analyzer, asked, self._rule, self._reranking, floor)
+        if reranked not in (None, "ok"):  # hits have no stats to say it in
+            warnings.warn(f"searched without the reranker: {reranked}", RuntimeWarning, stacklevel=2)
+        return found
 
     def retrieve_batch(
         self,

@@ -27,6 +27,7 @@ LAYERS = {
             "words",
             "batch",
             "clock",
+            "names",
             "characters",
             "private_files",
             "foreign_files",

@@ -70,7 +70,7 @@ def run_queries(
     mode: Any = ranking if ranking in SOURCES else "hybrid"
     with opened(collection, embedder, "default" if ranking in SOURCES else ranking, cache) as engine:
         return {
-            query: [hit.id for hit in engine.search(text, k=CUT, mode=mode)]
+            query: [hit.id for hit in engine.search(text, k=CUT, mode=mode, abstain=False)]
             for query, text in collection.queries.items()
         }
 

@@ -26,6 +26,8 @@ RankingRule = Literal["default", "rrf"]
 
 # Hits that each source hands to the fusion. The published fusion figures were measured at this depth.
 DEPTH = 100
+# What a row gets for being named by its id: above the most that meaning and words together can give.
+NAMED_SHARE = 2.0
 
 
 class RankedList(NamedTuple):
@@ -41,7 +43,7 @@ class Ranking(NamedTuple):
 
     `parts`: for each list, what its source adds to the scores; None where the ranks in the lists alone make
     the scores. `relevance`: how near the query came to any row (see `Blend`); None where there is nothing to
-    tell it by, and under "rrf".
+    tell it by, and under "rrf". `named`: how many of the first rows stand there because the query names them.
     """
 
     rows: Rows
@@ -51,6 +53,7 @@ class Ranking(NamedTuple):
     strategy: str | None
     parts: tuple[Part, ...] | None = None
     relevance: float | None = None
+    named: int = 0
 
 
 class QueryHits(NamedTuple):
@@ -152,9 +155,12 @@ def hits(snapshot: Snapshot, ranking: Ranking, places: list[int]) -> tuple[Hit, 
     """The rows at the given places of a ranking, as hits with their records and sources."""
     rows = ranking.rows[places].tolist()
     sources = _ranked_sources(ranking, rows) if ranking.parts is None else _scored_sources(ranking, places)
+    by_id = [(RankSource("id", at + 1, NAMED_SHARE),) if at < ranking.named else () for at in places]
     return tuple(
-        Hit(snapshot.ids[row], score, snapshot.record(row), found)
-        for row, score, found in zip(rows, ranking.scores[places].tolist(), sources, strict=True)
+        Hit(snapshot.ids[row], score, snapshot.record(row), named + found)
+        for row, score, named, found in zip(
+            rows, ranking.scores[places].tolist(), by_id, sources, strict=True
+        )
     )
 
 

@@ -13,6 +13,7 @@ from pi_rank.block.triviality import is_trivial
 from pi_rank.results import RetrievalContext
 from pi_rank.turn.processors import Eligibility, run_processors
 from pi_rank.turn.ranking import DEPTH, QueryHits, hits, rank
+from pi_rank.turn.relevance import named_rows, relevant, with_named
 from pi_rank.turn.selection import MAX_HARD_RULES, select, with_identity
 
 if TYPE_CHECKING:
@@ -168,10 +169,10 @@ def _scoped(
     max_records, max_l1, max_l2 = memory.config.budgets(request.max_records)
     ranking = rank(snapshot, memory.analyzer, prompt, semantic, allowed.eligible, rule=memory.rule)
     watch.lap("ranking")
-    off_topic = _off_topic(ranking.relevance, memory.relevance_floor)
-    reranked = None
-    if not off_topic:  # else nothing is selected
-        ranking, reranked = memory.reranking.apply(snapshot, prompt, ranking, request.deadline)
+    candidates = len(ranking.rows)
+    ranking, off_topic = relevant(ranking, memory.relevance_floor)
+    ranking, reranked = memory.reranking.apply(snapshot, prompt, ranking, request.deadline)
+    ranking = with_named(snapshot, ranking, prompt, allowed.eligible)
     if reranked is not None:
         watch.lap("reranking")
     rule_rows = _first_eligible(snapshot.hard_rules, allowed, MAX_HARD_RULES)
@@ -179,7 +180,7 @@ def _scoped(
     # A rule that has no room in its section may still be selected.
     shown = rule_rows[: count_hard_rules(rules, max_bytes=request.max_bytes)]
     chosen = select(
-        ranking.rows[:0] if off_topic else ranking.rows,
+        ranking.rows,
         snapshot.columns.layer,
         max_records=max_records,
         max_l1=max_l1,
@@ -211,7 +212,7 @@ def _scoped(
         mode=ranking.mode,
         stats=_stats(memory, allowed)
         | {
-            "candidates": len(ranking.rows),
+            "candidates": candidates,
             "query_vector": request.query_vector.status,
             "vector_search": ranking.strategy,
             "relevance": ranking.relevance,
@@ -221,11 +222,6 @@ def _scoped(
         },
         timings=watch.laps(),
     )
-
-
-def _off_topic(relevance: float | None, floor: float | None) -> bool:
-    """Whether nothing in memory has to do with the prompt, as far as the model's card can tell."""
-    return relevance is not None and floor is not None and relevance < floor
 
 
 def _policy_only(
@@ -280,4 +276,5 @@ def _contested(memory: Memory, prompt: str, allowed: Eligibility) -> list[Memory
         eligible=allowed.contested,
         tie_rank=snapshot.tie_rank,
     )
-    return [snapshot.record(row) for row in rows.tolist()]
+    named = [row for row in named_rows(snapshot, prompt) if allowed.contested[row]]
+    return [snapshot.record(row) for row in dict.fromkeys([*named, *rows.tolist()])][:MAX_CONTESTED]

@@ -109,7 +109,8 @@ def test_a_prompt_of_another_subject_selects_nothing(tmp_path, prompt, model, ra
     ) as engine:
         engine.sync()
         turn = engine.build_retrieval_context(SessionContext(latest_user_message=prompt))
-        assert len(engine.search(prompt, k=8)) == 8  # a search gives the nearest, whatever they are
+        assert len(engine.search(prompt, k=8, abstain=False)) == 8
+        assert len(engine.search(prompt, k=8)) == selected
     assert (turn.stats["off_topic"], len(turn.selected)) == (off_topic, selected)
     if ranking == "default":
         assert (turn.stats["relevance"] < 0.6) == (prompt != QUERY)

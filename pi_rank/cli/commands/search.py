@@ -13,6 +13,8 @@ from pi_rank.cli.output import note, one_line, print_json, print_table
 if TYPE_CHECKING:
     from pi_rank.results import Hit
 
+USAGE = 2
+
 EPILOG = """\
 examples:
   pi-rank search "how do we roll back"
@@ -45,6 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Search and print the hits, best first."""
     query = options.prompt_text(arguments.query)
+    if not query.strip():
+        note("the query is blank: say what to look for (see `pi-rank search --help`)")
+        return USAGE
     scoped = arguments.cwd or arguments.profile
     with session.opened(arguments) as memory:
         if not arguments.no_sync:

@@ -1,0 +1,76 @@
+"""One search over one snapshot: ranked records, without a block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from pi_rank.snapshot.columns import CONTESTED
+from pi_rank.turn.processors import run_processors
+from pi_rank.turn.ranking import hits, rank
+from pi_rank.turn.relevance import relevant, with_named
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from pi_rank.context import SessionContext
+    from pi_rank.ranking.analysis import FtsAnalyzer
+    from pi_rank.results import Hit
+    from pi_rank.snapshot.snapshot import Snapshot
+    from pi_rank.turn.ranking import RankingRule
+    from pi_rank.turn.rerank import RerankStage
+
+SearchMode = Literal["hybrid", "lexical", "semantic"]
+
+
+class Search(NamedTuple):
+    """What is searched for and how: `vector` is the query's, None without one; `place` is where it is
+    asked."""
+
+    query: str
+    k: int
+    mode: SearchMode
+    vector: npt.NDArray[np.float32] | None
+    place: SessionContext | None
+    abstain: bool
+
+
+class Found(NamedTuple):
+    """The hits of a search, best first, and what became of the reranker (see `Reranked`)."""
+
+    hits: list[Hit]
+    reranked: str | None
+
+
+def run_search(
+    snapshot: Snapshot,
+    analyzer: FtsAnalyzer,
+    asked: Search,
+    rule: RankingRule,
+    reranking: RerankStage,
+    floor: float | None,
+) -> Found:
+    """The k best records for a query. A blank one finds nothing; one that names a record finds it first.
+
+    A contested record is found only where it is named: it says nothing unasked.
+
+    :param floor: of relevance (`pi_rank.turn.relevance`).
+    """
+    if not asked.query.strip():
+        return Found([], None)
+    if asked.place is None:
+        eligible = snapshot.active.view(np.uint8)
+        contested = (snapshot.live & (snapshot.columns.status == CONTESTED)).view(np.uint8)
+    else:
+        eligible, contested, *_ = run_processors(snapshot, asked.place)
+    words = "" if asked.mode == "semantic" else asked.query
+    ranking = rank(snapshot, analyzer, words, asked.vector, eligible, depth=asked.k, rule=rule)
+    if asked.abstain:
+        ranking, _ = relevant(ranking, floor)
+    reranked = None
+    if asked.mode == "hybrid":
+        ranking, reranked = reranking.apply(snapshot, asked.query, ranking, None)
+    ranking = with_named(snapshot, ranking, asked.query, eligible | contested)
+    places = list(range(min(asked.k, len(ranking.rows))))
+    return Found(list(hits(snapshot, ranking, places)), reranked)
