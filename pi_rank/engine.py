@@ -20,7 +20,7 @@ from pi_rank.places import Places, current_folder
 from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.snapshot.keeper import SnapshotKeeper
 from pi_rank.store.model_change import StoreModels
-from pi_rank.store.rebuild import rebuild
+from pi_rank.store.rebuild import known_files, rebuild
 from pi_rank.store.schema import DamagedStoreError
 from pi_rank.store.store import MemoryStore, default_store_path, open_store
 from pi_rank.turn.request import Request, deadline_in, given_vector
@@ -156,7 +156,7 @@ class MemoryEngine:
 
         :raises StoreError: the store cannot be written, or a damaged one not replaced.
         """
-        contents = self._root.read()
+        contents = self._root.read(known_files(self._store.path))
         try:
             self._store.verify()
             report = self._store.replace(contents, self._analyzer)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pi_rank.results import SyncReport
 
 
+MOST_SKIPPED = 20  # lines named one by one: of a file that is no memory at all, the rest says nothing new
+
+
 @contextmanager
 def opened(arguments: argparse.Namespace) -> Iterator[MemoryEngine]:
     """The engine for `--root`, `--store` and `--model`."""
@@ -44,9 +47,12 @@ def embed(engine: MemoryEngine) -> SyncReport:
 
 
 def tell_problems(report: SyncReport) -> None:
-    """Each skipped line and each warning of a sync, as one line on stderr."""
-    for line in report.skipped:
+    """The first skipped lines and each warning of a sync, as one line each on stderr."""
+    for line in report.skipped[:MOST_SKIPPED]:
         note(f"skipped {line.file}:{line.line}: {line.reason}")
+    if len(report.skipped) > MOST_SKIPPED:
+        more = len(report.skipped) - MOST_SKIPPED
+        note(f"skipped {more:,} more lines; `pi-rank sync --json` names all {len(report.skipped):,}")
     for warning in report.warnings:
         note(f"warning: {warning}")
 

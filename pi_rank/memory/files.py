@@ -20,6 +20,8 @@ QUIET_NS = 20_000_000
 # A file written again within its clock's step keeps its size and time: only an older one is known by them.
 # Two seconds is the coarsest step in use (FAT).
 SETTLED_NS = 2_000_000_000
+# What has lost its end is believed once nobody has written into it for so long.
+BELIEVED_NS = 2_000_000_000
 _INT64 = (1 << 63) - 1  # what SQLite can hold; Windows has larger numbers of files
 TAIL_BYTES = 256
 # Ten times what was ever seen of each: a longer one is a mistake, and must not take the machine's memory.
@@ -93,6 +95,20 @@ def is_known(path: Path, known: Fingerprint) -> bool:
     except OSError:
         return False
     return known.settled and (now.st_size, now.st_mtime_ns) == (known.size, known.mtime_ns)
+
+
+def is_half_written(version: FileVersion, known: Fingerprint | None) -> bool:
+    """Whether a file that was `known` may be half of what a program is writing into it.
+
+    That is where it was written into a moment ago, is no new file in its place, has lost the end that it had,
+    and is shorter than before or ends in the middle of a line.
+    """
+    now, data = version.fingerprint, version.data
+    if known is None or not known.tail or now.inode != known.inode:
+        return False
+    if not 0 <= time.time_ns() - now.mtime_ns <= BELIEVED_NS or known.tail in data:
+        return False
+    return now.size < known.size or not data.endswith(b"\n")
 
 
 def without_bom(data: bytes) -> bytes:

@@ -11,7 +11,7 @@ from pi_rank.errors import MemoryRootError
 from pi_rank.memory.config import RootConfig
 from pi_rank.memory.config_file import ConfigFile
 from pi_rank.memory.contents import PROFILES, TOMBSTONES, RecordFile, RootContents, RootFiles, decode_files
-from pi_rank.memory.files import Fingerprint, is_known, read_version, without_bom
+from pi_rank.memory.files import Fingerprint, is_half_written, is_known, read_version, without_bom
 from pi_rank.memory.governed import LAYER_FILES, PROJECTS, governed_files, project_files
 from pi_rank.memory.local_memory import local_memory
 from pi_rank.memory.notes import Notes, NotesReader
@@ -26,20 +26,21 @@ class MemoryRoot:
         self._notes = NotesReader(self.path)
         self._config = ConfigFile(self.path / "config.json", kept_config)
 
-    def read(self) -> RootContents:
+    def read(self, known: Mapping[str, Fingerprint] | None = None) -> RootContents:
         """Every record, tombstone and profile. A line that is not usable is skipped and reported.
 
+        :param known: what the files looked like before: one that is being written now is not read by halves.
         :raises MemoryRootError: the root is missing, is no folder, or cannot be listed.
         """
-        return decode_files(self.read_files())
+        return decode_files(self.read_files(known))
 
-    def read_files(self) -> RootFiles:
+    def read_files(self, known: Mapping[str, Fingerprint] | None = None) -> RootFiles:
         """The files' bytes, for `decode_files`.
 
         :raises MemoryRootError: as `read`.
         """
         self.require_folder()
-        return _RootReader(self.path).read()
+        return _RootReader(self.path, known or {}).read()
 
     def unchanged_since(self, known: Mapping[str, Fingerprint]) -> bool:
         """Whether size and time alone say that every governed file is what it was at `known`.
@@ -89,8 +90,9 @@ class MemoryRoot:
 class _RootReader:
     """One reading of a root: collects files, and everything that went wrong, as it goes."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, known: Mapping[str, Fingerprint]) -> None:
         self.root = root
+        self.known = known
         self.warnings: list[str] = []
         self.fingerprints: dict[str, Fingerprint] = {}
         self.unreadable: set[str] = set()
@@ -123,6 +125,9 @@ class _RootReader:
         if version.data.startswith((b"\xff\xfe", b"\xfe\xff")):
             self._cannot_read(file, "it is UTF-16; save it as UTF-8")
             return b""
+        if is_half_written(version, self.known.get(file)):
+            self._cannot_read(file, "it has lost its end and is being written")
+            return b""
         if not version.stable:
             self.warnings.append(f"{file} kept changing while it was read; sync again when it is quiet")
         self.fingerprints[file] = version.fingerprint
@@ -141,6 +146,8 @@ class _RootReader:
 
     def _cannot_read(self, file: str, why: str) -> None:
         self.unreadable.add(file)
+        if file in self.known:  # its end is what it is compared with next time
+            self.fingerprints[file] = self.known[file]._replace(settled=False)
         self.warnings.append(f"{file} cannot be read ({why}); what it held at the last sync is kept")
 
 

@@ -1,8 +1,7 @@
-"""A snapshot in one file beside the store: the next process maps it, and asks SQLite for what came since."""
+"""A snapshot in one file beside the store: the next process reads it, and asks SQLite for what came since."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 # The number goes up when the file's contents change, or what the codes in the columns mean.
 _KIND = f"snapshot 2, lexical {ARRAYS_VERSION}"
 _LEXICAL = "lexical."
-# Windows does not let a file be replaced that any process has mapped.
-_COPIED = os.name == "nt"
 _OWN = ("rowids", "live", "order", "text_node", "node_text")
 
 
@@ -81,8 +78,6 @@ def read_snapshot(path: Path, uuid: str, model_id: str | None) -> Snapshot:
     :raises CacheMismatch: none is there, or it is damaged, of another store or by another version of pi_rank.
     """
     arrays = read_arrays(path, _KIND, _key(uuid))
-    if _COPIED:
-        arrays = {name: array.copy() for name, array in arrays.items()}
     rest = _decode(arrays["rest"].data)
     columns = Columns._make(arrays[name] for name in Columns._fields)
     n_rows = len(rest.ids)

@@ -11,13 +11,14 @@ import msgspec
 
 from pi_rank.errors import StoreError, StoreVersionError
 from pi_rank.memory.contents import RootContents
+from pi_rank.memory.files import Fingerprint
 from pi_rank.results import SyncReport
 from pi_rank.store.kept import kept_of_file, unsure_of_tombstones
 from pi_rank.store.model import read_choice
 from pi_rank.store.places import close_to_others
 from pi_rank.store.schema import DamagedStoreError, ForeignFileError
 from pi_rank.store.store import MemoryStore
-from pi_rank.store.sync import Analyzer
+from pi_rank.store.sync import Analyzer, read_fingerprints
 from pi_rank.store.vectors import unit_rows
 
 _SUFFIXES = ("", "-wal", "-shm")  # a SQLite file in WAL mode, and what belongs to it
@@ -46,6 +47,19 @@ def rebuild(path: str | Path, contents: RootContents, analyzer: Analyzer) -> Syn
         raise
     except (DamagedStoreError, StoreVersionError):
         return _replace_file(path, contents, analyzer)
+
+
+def known_files(path: Path) -> dict[str, Fingerprint]:
+    """What the memory files looked like at the store's last sync, as far as that can be read."""
+    if not path.is_file():
+        return {}
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    try:
+        return read_fingerprints(connection)
+    except (sqlite3.Error, UnicodeDecodeError, TypeError):
+        return {}  # then a file is taken as it is
+    finally:
+        connection.close()
 
 
 def _replace_file(path: Path, contents: RootContents, analyzer: Analyzer) -> SyncReport:

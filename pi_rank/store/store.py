@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING
 
 from pi_rank.errors import StoreError
 from pi_rank.memory.contents import RootContents
-from pi_rank.memory.files import Fingerprint
 from pi_rank.memory.project import slug
-from pi_rank.memory.root import MemoryRoot
 from pi_rank.results import SyncReport
 from pi_rank.store.checks import check_state, record_faults, state_row, vector_faults
 from pi_rank.store.kept import Kept, read_kept, root_name, unsure_of_tombstones, with_kept
@@ -32,6 +30,7 @@ from pi_rank.store.sync import (
     count_records,
     forget_records,
     last_report,
+    read_fingerprints,
     write_fingerprints,
 )
 from pi_rank.store.vectors import (
@@ -46,6 +45,9 @@ from pi_rank.store.vectors import (
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from pi_rank.memory.files import Fingerprint
+    from pi_rank.memory.root import MemoryRoot
 
 VECTORS_PER_TRANSACTION = 256  # an interrupted embedding keeps all but the last of these
 
@@ -162,10 +164,10 @@ class MemoryStore:
         :raises MemoryRootError: the root is missing or cannot be read.
         :raises StoreError: as `sync`.
         """
-        known = self._fingerprints(root)
-        if not known or not root.unchanged_since(known):
-            files = root.read_files()
-            if not known or not files.hold_the_same(known):
+        known, certain = self._fingerprints(root)
+        if not certain or not root.unchanged_since(known):
+            files = root.read_files(known)
+            if not certain or not files.hold_the_same(known):
                 with self._writing() as connection:
                     return apply_files(connection, files, analyzer)
             if files.fingerprints != known:
@@ -280,14 +282,22 @@ class MemoryStore:
         with self._writing() as connection:
             connection.execute("DELETE FROM vectors WHERE model_id = ?", (model_id,))
 
-    def _fingerprints(self, root: MemoryRoot) -> dict[str, Fingerprint]:
+    def known_files(self, root: MemoryRoot) -> dict[str, Fingerprint]:
         """What the files looked like at the last sync with this root; nothing where it was another."""
+        return self._fingerprints(root)[0]
+
+    def _fingerprints(self, root: MemoryRoot) -> tuple[dict[str, Fingerprint], bool]:
+        """`known_files`, and whether the store is sure to hold what files hold that look like this.
+
+        It is not where there was something to warn of, which may be over without a change of the files, and
+        where records are missing.
+        """
         with self._reading() as connection:
-            name, records = state_row(connection, "root, records")
-            if name != root_name(root.path) or records != count_records(connection):
-                return {}
-            rows = connection.execute("SELECT file, size, mtime_ns, digest, settled, inode, tail FROM files")
-            return {file: Fingerprint(*seen) for file, *seen in rows}
+            name, records, warnings = state_row(connection, "root, records, warnings")
+            if name != root_name(root.path):
+                return {}, False
+            known = read_fingerprints(connection)
+            return known, bool(known) and warnings == "[]" and records == count_records(connection)
 
     def _line(self, *, read_only: bool) -> _Line:
         line = _Line(self.path, read_only)

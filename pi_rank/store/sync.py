@@ -134,6 +134,12 @@ def count_records(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM records").fetchone()[0])
 
 
+def read_fingerprints(connection: sqlite3.Connection) -> dict[str, Fingerprint]:
+    """What the files looked like at the last sync."""
+    rows = connection.execute("SELECT file, size, mtime_ns, digest, settled, inode, tail FROM files")
+    return {file: Fingerprint(*seen) for file, *seen in rows}
+
+
 def write_fingerprints(connection: sqlite3.Connection, fingerprints: Mapping[str, Fingerprint]) -> None:
     """Remember what the files looked like."""
     connection.execute("DELETE FROM files")
@@ -244,6 +250,5 @@ def _write_report(connection: sqlite3.Connection, contents: RootContents) -> boo
             warnings,
         ),
     )
-    # What there was to warn of may be over without a change of the files that could be read.
-    write_fingerprints(connection, {} if contents.warnings else contents.fingerprints)
+    write_fingerprints(connection, contents.fingerprints)
     return bool(warnings != before)

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from pi_rank.ranking.array_file import ABANDONED_SECONDS, CacheMismatch, read_arrays, write_arrays
+from pi_rank.ranking.array_file import ABANDONED_SECONDS, CacheMismatch, checksum, read_arrays, write_arrays
 
 ARRAYS = {
     "rows": np.arange(100, dtype=np.int32),
@@ -20,7 +20,7 @@ ARRAYS = {
 }
 
 
-def test_arrays_come_back_mapped_aligned_and_read_only(tmp_path):
+def test_arrays_come_back_aligned_and_read_only(tmp_path):
     write_arrays(tmp_path / "cache", "kind", "key", ARRAYS)
     read = read_arrays(tmp_path / "cache", "kind", "key")
     assert list(read) == list(ARRAYS)
@@ -35,7 +35,7 @@ def test_the_second_write_replaces_the_first_and_leaves_nothing_else(tmp_path):
     write_arrays(tmp_path / "cache", "kind", "1", ARRAYS)
     first = read_arrays(tmp_path / "cache", "kind", "1")
     write_arrays(tmp_path / "cache", "kind", "2", {"rows": np.zeros(3, np.int32)})
-    assert first["rows"].tolist() == list(range(100))  # still mapped
+    assert first["rows"].tolist() == list(range(100))
     assert read_arrays(tmp_path / "cache", "kind", "2")["rows"].tolist() == [0, 0, 0]
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
@@ -43,7 +43,7 @@ def test_the_second_write_replaces_the_first_and_leaves_nothing_else(tmp_path):
 @pytest.mark.parametrize(("kind", "key"), [("kind", "other"), ("other", "key"), ("kind", "")])
 def test_another_kind_or_key_is_refused(tmp_path, kind, key):
     write_arrays(tmp_path / "cache", "kind", "key", ARRAYS)
-    with pytest.raises(CacheMismatch, match=r"holds \(1, 'kind', 'key'\), not"):
+    with pytest.raises(CacheMismatch, match=r"holds \(2, 'kind', 'key'\), not"):
         read_arrays(tmp_path / "cache", kind, key)
 
 
@@ -116,3 +116,38 @@ def test_a_writer_killed_at_any_moment_leaves_one_whole_file(tmp_path):
                 whole.append((key, read_arrays(tmp_path / "cache", "kind", key)["rows"]))
         [(key, rows)] = whole
         assert rows.tolist() == [int(key)] * 50_000
+
+
+def test_the_checksum_tells_any_two_words_and_rows_apart():
+    data = np.frombuffer(random.Random(3).randbytes(5 * 65_536 + 77), np.uint8)
+    seen = {checksum(data)}
+    for place in [0, 7, 65_536, 3 * 65_536 - 1, data.size - 1]:
+        for bit in (0, 7):
+            other = data.copy()
+            other[place] ^= 1 << bit
+            seen.add(checksum(other))
+    rows = data[: 5 * 65_536].reshape(5, 65_536)
+    seen |= {
+        checksum(np.concatenate([rows[order].ravel(), data[5 * 65_536 :]]))
+        for order in ([1, 0, 2, 3, 4], [4, 1, 2, 3, 0])
+    }
+    twice = data.copy()
+    twice[[7, 65_536 + 7]] ^= 0x80  # the highest bits of one column
+    seen |= {checksum(twice), checksum(data[:-1]), checksum(np.append(data, np.uint8(0)))}
+    assert len(seen) == 1 + 10 + 2 + 3
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX")
+def test_a_cache_is_its_owners_alone_and_no_link_is_followed(tmp_path):
+    before = os.umask(0o022)
+    try:
+        write_arrays(tmp_path / "cache", "kind", "key", ARRAYS)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "link").symlink_to(tmp_path / "cache")
+    with pytest.raises(CacheMismatch, match="is a link"):
+        read_arrays(tmp_path / "link", "kind", "key")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(CacheMismatch, match="not a regular file"):
+        read_arrays(tmp_path / "pipe", "kind", "key")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pi_rank.memory.root import MemoryRoot
 from pi_rank.ranking.array_file import CacheMismatch
-from pi_rank.snapshot import file as snapshot_file
 from pi_rank.snapshot import saved as saved_snapshot
 from pi_rank.snapshot.file import read_snapshot, snapshot_path, write_snapshot
 from pi_rank.snapshot.saved import SavedSnapshot
@@ -17,6 +19,7 @@ from pi_rank.snapshot.snapshot import load_snapshot, refresh_snapshot
 from tests.support.snapshots import ANALYZER, EMBEDDER, ChangingMemory, answers
 
 MODEL = EMBEDDER.model_id
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -55,14 +58,33 @@ def test_what_is_written_is_read(memory, model_id):
     assert answers(refresh_snapshot(read, memory.store, model_id)) == from_nothing(memory, model_id)
 
 
-def test_a_file_can_be_copied_instead_of_mapped(memory, monkeypatch):
+@pytest.mark.parametrize("how", ["cut short", "emptied", "overwritten", "grown"])
+def test_a_file_that_is_changed_in_place_changes_nothing_for_who_has_read_it(memory, how):
     path = snapshot_path(memory.store.path)
     write_snapshot(load_snapshot(memory.store, MODEL), path, memory.store.uuid)
-    assert not read_snapshot(path, memory.store.uuid, MODEL).rowids.flags.writeable
-    monkeypatch.setattr(snapshot_file, "_COPIED", True)
-    copied = read_snapshot(path, memory.store.uuid, MODEL)
-    assert copied.rowids.flags.owndata
-    assert answers(copied) == from_nothing(memory)
+    program = """
+import sys
+from pathlib import Path
+from pi_rank.snapshot.file import read_snapshot
+from tests.support.snapshots import answers
+snapshot = read_snapshot(Path(sys.argv[1]), sys.argv[2], sys.argv[3])
+print("read", flush=True)
+sys.stdin.read()
+print(len(answers(snapshot)["records"]), bool(snapshot.phrases), len(snapshot.lexical.vocabulary()) > 0)
+"""
+    asking = subprocess.Popen(
+        [sys.executable, "-c", program, path, memory.store.uuid, MODEL],
+        **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": REPOSITORY},
+    )
+    assert asking.stdout.readline() == "read\n"
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        if how == "overwritten":
+            file.write(random.Random(1).randbytes(size))
+        else:
+            file.truncate({"cut short": 1000, "emptied": 0, "grown": 2 * size}[how])
+    said, _ = asking.communicate("", timeout=60)
+    assert (asking.returncode, said) == (0, "200 True True\n")
 
 
 def test_an_empty_store_can_be_kept(tmp_path):

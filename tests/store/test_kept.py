@@ -11,7 +11,7 @@ from pi_rank.errors import MemoryRootError, StoreError
 from pi_rank.memory.root import MemoryRoot
 from pi_rank.store.rebuild import rebuild
 from pi_rank.store.store import MemoryStore
-from tests.support.memory_files import L1, L2, TOMBSTONES, CountingAnalyzer, line, write
+from tests.support.memory_files import L1, L2, TOMBSTONES, CountingAnalyzer, line, settle, write
 
 ANALYZER = CountingAnalyzer()
 WEB = "memory/projects/web.jsonl"
@@ -102,7 +102,7 @@ def test_tombstones_in_utf_16_keep_what_they_held(path, root, way):
 @pytest.mark.parametrize("way", WAYS)
 def test_what_another_file_says_now_counts(path, root, way):
     make_unreadable(root, L1)
-    write(root.path, L2, line("mem_kept"), line("mem_me", layer="L2", statement="now here"))
+    settle(write(root.path, L2, line("mem_kept"), line("mem_me", layer="L2", statement="now here")))
     way(path, root)
     assert states(path) == {"mem_me": False, "mem_kept": False, "mem_web": False}
 
@@ -110,12 +110,12 @@ def test_what_another_file_says_now_counts(path, root, way):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("torn", ["{", '{"deleted_record_id": "mem_g', "[]", '{"deleted": 1}'])
 def test_a_marker_that_was_not_written_to_its_end_deletes_as_before(path, root, way, torn):
-    write(root.path, TOMBSTONES, torn)
+    settle(write(root.path, TOMBSTONES, torn))
     report = way(path, root)
     assert states(path) == ALL
     assert [line.file for line in report.skipped] == [TOMBSTONES]
     assert any("what was deleted stays so" in warning for warning in report.warnings)
-    write(root.path, TOMBSTONES, '{"deleted_record_id": "mem_web"}')
+    settle(write(root.path, TOMBSTONES, '{"deleted_record_id": "mem_web"}'))
     by_sync(path, root)
     assert states(path) == ALL | {"mem_gone": False, "mem_web": True}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -69,12 +70,13 @@ def run_rebuild(arguments: argparse.Namespace) -> int:
     from pi_rank.memory.root import MemoryRoot, find_memory_root
     from pi_rank.memory.trusted import trusting
     from pi_rank.ranking.analysis import FtsAnalyzer
-    from pi_rank.store.rebuild import rebuild
+    from pi_rank.store.rebuild import known_files, rebuild
     from pi_rank.store.store import default_store_path
 
     with trusting(arguments.trust):
         root = MemoryRoot(find_memory_root(arguments.root, options.working_directory(arguments)))
-    made = rebuild(arguments.store or default_store_path(root.path), root.read(), FtsAnalyzer())
+    path = Path(arguments.store or default_store_path(root.path))
+    made = rebuild(path, root.read(known_files(path)), FtsAnalyzer())
     session.tell_problems(made)
     with session.opened(arguments) as engine:
         embedded = session.embed(engine).embedded
