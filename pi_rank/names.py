@@ -9,6 +9,7 @@ from itertools import islice
 MOST_NAMES = 64  # of one text: a pasted log has thousands of pieces that look like names
 MIN_CHARACTERS = 3
 _RUN = re.compile(r"[A-Za-z0-9_]+(?:[.:@#/-]+[A-Za-z0-9_]+)*")
+_MARK = re.compile(r"[0-9_]")
 _MARKS = "_0123456789"  # an id has one of them: looking for them costs next to nothing
 _PART = re.compile(r"[A-Za-z0-9_]+")
 _AROUND = "\"'`.,;:!?()[]{}<>*“”‘’«»…"
@@ -27,7 +28,7 @@ def names_in(text: str) -> tuple[str, ...]:
     if not whole:
         return ()
     spaced = whole if whole.isascii() else whole.translate(_WIDE_MARKS)
-    marked = filter(_is_marked, spaced.split()) if _is_marked(spaced) else ()
+    marked = filter(_MARK.search, spaced.split()) if _is_marked(spaced) else ()
     pieces = islice(dict.fromkeys(piece.strip(_AROUND) for piece in marked), MOST_NAMES)
     names = dict.fromkeys([whole, *(name for piece in pieces for name in _of_piece(piece))])
     return tuple(islice(names, MOST_NAMES))
@@ -43,4 +44,4 @@ def _is_marked(text: str) -> bool:
 
 
 def _looks_like_a_name(text: str) -> bool:
-    return len(text) >= MIN_CHARACTERS and _is_marked(text) and any(map(str.isalpha, text))
+    return len(text) >= MIN_CHARACTERS and bool(_MARK.search(text)) and any(map(str.isalpha, text))
