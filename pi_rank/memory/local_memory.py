@@ -42,7 +42,7 @@ def local_memory(folder: Path) -> Path | None:
         f"{settings.path}: the memory {named!r} is left out: it {why}; after a look at it, "
         f"`pi-rank trust {settings.folder}` has it used, and --trust for one run",
         UntrustedWarning,
-        stacklevel=2,
+        stacklevel=1,  # one place, so that one run says it once
     )
     return None
 

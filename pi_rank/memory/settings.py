@@ -118,4 +118,4 @@ def _decoded(path: Path, data: bytes) -> dict[str, Any]:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, UntrustedWarning, stacklevel=3)
+    warnings.warn(text, UntrustedWarning, stacklevel=1)  # one place, so that one run says it once
