@@ -60,7 +60,8 @@ LAYERS = {
         {"daemon"},
     ),
     "pi_rank.injection": (
-        {"result", "secrets", "segments"},
+        {"result", "secret_forms", "segments"},
+        {"secrets"},
         {"history"},
         {"target", "tokens", "novelty", "per_call", "prefix_check", "render"},
         {"write"},
