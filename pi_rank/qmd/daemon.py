@@ -20,6 +20,7 @@ from pi_rank.qmd import config as configuration
 from pi_rank.qmd.arguments import parse
 from pi_rank.qmd.command import FAILED, dispatch
 from pi_rank.qmd.commands.call import Call
+from pi_rank.qmd.commands.catching_up import catching_up
 from pi_rank.qmd.commands.daemon import require_socket
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.launcher import MAGIC, SERVED, TRY_ELSEWHERE, VARIABLES
@@ -52,7 +53,11 @@ def run_serve(call: Call) -> int:
     require_socket(call)
     minutes = call.arguments.number("idle_minutes", IDLE_MINUTES)
     try:
-        with exclusive(call.places.daemon_lock), Warm.opened(call.places, patience=VECTOR_SECONDS) as warm:
+        with (
+            exclusive(call.places.daemon_lock),
+            Warm.opened(call.places, patience=VECTOR_SECONDS) as warm,
+            catching_up(call),
+        ):
             outdated = Daemon(call.places, warm, minutes * 60.0).serve()
     except Held as held:
         raise QmdError(f"Already running (PID {held.pid}). Run 'qmd daemon stop' first.") from None

@@ -20,6 +20,7 @@ from pi_rank.qmd import launcher
 from pi_rank.qmd.daemon import Program, packed, unpacked
 from pi_rank.qmd.locking import exclusive, holder, is_held
 from pi_rank.qmd.paths import places
+from tests.support.memory import write_root
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="no Unix sockets")
 PACKAGE = Path(launcher.__file__).parents[2]
@@ -112,6 +113,35 @@ def test_pi_rank_asks_it_as_the_shim_does(home):
         started = time.perf_counter()
         process(home, "--wait", *query, code=cli)
         assert took < time.perf_counter() - started, "the model was not loaded for it"
+
+
+def test_whatever_is_added_gets_embedded(home):
+    """PI adds its memory root and then only searches; nobody calls `update` or `embed`."""
+    records = [{"id": "mem_deploy", "statement": "Never deploy on Friday."}]
+    records += [
+        {"id": f"mem_{n}", "statement": f"Note {n}: rotate the cache of worker {n}."} for n in range(40)
+    ]
+    with running(home):
+        root = write_root(home.home / "root", records)
+        assert process(home, "collection", "add", str(root), "--name", "pi").returncode == 0
+        query = ["vsearch", "--json", "-c", "pi", "-n", "3", "shipping to production at the weekend"]
+        until(lambda: ask(home, *query)[2] == b"", 120)
+        assert json.loads(ask(home, *query)[1])["results"][0]["id"] == "mem_deploy"
+        assert b"Pending" not in ask(home, "status")[1], "the documents that were there are embedded too"
+
+
+def test_what_waits_for_a_daemon_is_embedded_once_it_runs(home):
+    """And a run that the daemon began ends with it."""
+    for number in range(300):
+        home.write(f"docs/n{number}.md", f"# Note {number}\n\nNumber {number} is at rest.\n")
+    home.qmd("collection", "remove", "c")
+    home.ok("collection", "add", str(home.home / "docs"), "--name", "c")
+    assert "need embedding" in home.ok("status")
+    with running(home):
+        until(lambda: is_held(places(home.environment).embed_lock), 60)
+    assert not is_held(places(home.environment).embed_lock)
+    with running(home):
+        until(lambda: "Pending" not in home.ok("status"), 240)
 
 
 def test_starting_and_stopping_it_warns_of_nothing(home):

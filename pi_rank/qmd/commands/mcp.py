@@ -12,6 +12,7 @@ from pathlib import Path
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.background import start
 from pi_rank.qmd.commands.call import Call
+from pi_rank.qmd.commands.catching_up import catching_up
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.locking import Held, exclusive, holder, is_held
 from pi_rank.qmd.warm.warm import Warm
@@ -32,7 +33,7 @@ def run_mcp(call: Call) -> int:
     from pi_rank.qmd.mcp.server import run_stdio
     from pi_rank.qmd.mcp.tools import Tools
 
-    with Warm.opened(call.places) as warm:
+    with Warm.opened(call.places) as warm, catching_up(call):
         _preload(call, warm)
         run_stdio(Tools(call.places, warm, call.directory))
     return 0
@@ -46,7 +47,7 @@ def _serve_http(call: Call) -> int:
 
     host, port = _address(call)
     try:
-        with exclusive(_lock(call)), Warm.opened(call.places) as warm:
+        with exclusive(_lock(call)), Warm.opened(call.places) as warm, catching_up(call):
             _preload(call, warm)
             call.note(f"QMD MCP server listening on http://{host}:{port}/mcp")
             uvicorn.run(
