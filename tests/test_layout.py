@@ -33,7 +33,7 @@ LAYERS = {
             "foreign_files",
             "_core",
         },
-        {"memory", "embedding", "ranking"},
+        {"memory", "embedding", "ranking", "serving"},
         {"block", "context", "results"},
         {"store", "batch_files", "places"},
         {"snapshot"},
@@ -43,7 +43,7 @@ LAYERS = {
         {"cli"},
     ),
     "pi_rank.recall": (
-        {"types", "token_file", "failures", "rows"},
+        {"types", "rows"},
         {"engine_recall", "notes", "client", "participants"},
         {"server"},
     ),

@@ -13,7 +13,9 @@ VALUES = {
     "-n": "count", "-c": "collection", "--collection": "collection", "--min-score": "min_score",
     "--format": "format", "--name": "name", "--mask": "mask", "--index": "index", "-l": "lines",
     "--from": "from", "--max-bytes": "max_bytes", "--port": "port", "--host": "host", "--intent": "intent",
-    "--idle-minutes": "idle_minutes", "-C": "ignored", "--candidate-limit": "ignored",
+    "--idle-minutes": "idle_minutes",
+    "--token-file": "token_file", "--allow-host": "allow_host",
+    "-C": "ignored", "--candidate-limit": "ignored",
 }  # fmt: skip
 SWITCHES = {
     "--all": "all", "--json": "json", "--csv": "csv", "--md": "md", "--xml": "xml", "--files": "files",

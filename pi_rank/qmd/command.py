@@ -52,7 +52,7 @@ Usage:
   qmd multi-get PATTERN [-l LINES] [--max-bytes N]
   qmd ls [COLLECTION[/PATH]]
   qmd status | cleanup [--dry-run]
-  qmd mcp [--http [--port 8181] [--daemon]] | mcp stop
+  qmd mcp [--http [--host H] [--port 8181] [--token-file FILE] [--allow-host NAME] [--daemon]] | mcp stop
   qmd daemon start [--on-demand] [--idle-minutes N] | stop | status
   qmd install-shim DIR [--uninstall]                     an executable named qmd
 

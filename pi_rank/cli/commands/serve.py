@@ -99,6 +99,7 @@ def _announce(url: str, *, as_json: bool) -> None:
 
 def _settings(arguments: argparse.Namespace, default_audit: Path) -> Settings:
     from pi_rank.recall.server import settings
+    from pi_rank.serving import settings as common
 
     def given(value: int | None, name: str, default: int) -> int:
         return settings.number_variable(name, default) if value is None else value
@@ -107,11 +108,11 @@ def _settings(arguments: argparse.Namespace, default_audit: Path) -> Settings:
     return settings.Settings(
         host=arguments.host,
         port=arguments.port,
-        token=settings.token_from(arguments.token_file),
+        token=common.token_from(arguments.token_file),
         require_auth=arguments.require_auth,
-        body_limit=given(arguments.body_limit, "MAX_BODY", settings.DEFAULT_BODY_LIMIT),
-        rate=given(arguments.rate, "RATE", settings.DEFAULT_RATE),
-        burst=given(arguments.burst, "BURST", settings.DEFAULT_BURST),
+        body_limit=given(arguments.body_limit, "MAX_BODY", common.DEFAULT_BODY_LIMIT),
+        rate=given(arguments.rate, "RATE", common.DEFAULT_RATE),
+        burst=given(arguments.burst, "BURST", common.DEFAULT_BURST),
         allowed_hosts=tuple(name.lower() for name in arguments.allow_host),
         audit_log=settings.audit_path(default_audit, *([environment] if environment else [])),
         audit_max_bytes=settings.number_variable("AUDIT_MAX_BYTES", settings.DEFAULT_AUDIT_BYTES),

@@ -11,12 +11,15 @@ from pi_rank.context import SessionContext
 from pi_rank.memory.root import find_memory_root
 from pi_rank.qmd.config import MEMORY
 from pi_rank.qmd.errors import QmdError
-from pi_rank.qmd.mcp.values import ToolAnswer, limit_of, text_of
+from pi_rank.qmd.mcp.values import ToolAnswer, folder_of, limit_of, text_of
 from pi_rank.results import hit_to_dict
 
 if TYPE_CHECKING:
     from pi_rank.qmd.search.library import Library
     from pi_rank.qmd.warm.warm import Warm
+
+
+MODES = ("hybrid", "lexical", "semantic")
 
 
 def recall(warm: Warm, library: Library, arguments: dict[str, Any]) -> ToolAnswer:
@@ -27,6 +30,8 @@ def recall(warm: Warm, library: Library, arguments: dict[str, Any]) -> ToolAnswe
     query = text_of(arguments, "query")
     where = _folder(arguments)
     mode: Any = arguments.get("mode", "hybrid")
+    if mode not in MODES:
+        raise QmdError(f"'mode' must be one of {', '.join(MODES)}")
     engine = warm.engine(_memory_root(library, arguments, where))
     context = _turn(query, where) if where else None
     hits = engine.search(query, k=limit_of(arguments, 10), mode=mode, context=context)
@@ -57,7 +62,7 @@ def explain(warm: Warm, folder: str | None, library: Library, arguments: dict[st
 
 
 def _folder(arguments: dict[str, Any]) -> str | None:
-    return str(arguments.get("workingDirectory") or "") or None
+    return folder_of(arguments, "workingDirectory")
 
 
 def _turn(prompt: str, folder: str | None) -> SessionContext:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,17 +17,24 @@ try:
     import mcp_types as types
     from mcp.server import Server, ServerRequestContext
     from mcp.server.stdio import stdio_server
+    from mcp.server.transport_security import TransportSecuritySettings
     from mcp.shared.exceptions import MCPError
     from starlette.requests import Request
-    from starlette.responses import JSONResponse, Response
+    from starlette.responses import Response
     from starlette.routing import Route
+
+    from pi_rank.serving.api_errors import ApiError, error_response, json_response
+    from pi_rank.serving.bodies import read_object
+    from pi_rank.serving.gate import Gate
 except ImportError as error:
     raise QmdError(
         f"The MCP server needs the MCP SDK, version 2 ({error}): pip install 'pi-rank[mcp]'"
     ) from None
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp
+
+    from pi_rank.serving.settings import ServerSettings
 
 MIME_TYPE = "text/markdown"
 _READ_ONLY = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -100,71 +106,41 @@ def run_stdio(tools: Tools) -> None:
     anyio.run(serve)
 
 
-def http_app(tools: Tools, host: str, port: int) -> ASGIApp:
-    """`/mcp`, `/health`, and `POST /query` = `POST /search`. Host and Origin are checked on all."""
+def http_app(tools: Tools, settings: ServerSettings) -> ASGIApp:
+    """`/mcp`, `/health`, and `POST /query` = `POST /search`, behind the gate of every server of ours."""
     started = time.monotonic()
 
     async def health(request: Request) -> Response:
-        return JSONResponse({"status": "ok", "uptime": int(time.monotonic() - started)})
+        return json_response({"status": "ok", "uptime": int(time.monotonic() - started)})
 
     async def query(request: Request) -> Response:
         try:
-            arguments = json.loads(await request.body())
-        except ValueError:
-            return JSONResponse({"error": "The body is not JSON"}, 400)
-        if not isinstance(arguments, dict) or not (arguments.get("searches") or arguments.get("query")):
-            return JSONResponse({"error": "Missing required field: searches (array)"}, 400)
+            arguments = await read_object(request, settings.body_limit, settings.body_seconds)
+        except ApiError as error:
+            return error_response(error)
+        if not (arguments.get("searches") or arguments.get("query")):
+            return error_response(ApiError(400, "Missing required field: searches (array)"))
         answer = await anyio.to_thread.run_sync(partial(tools.call, "query", arguments))
-        return JSONResponse(
-            {"error": answer.text} if answer.is_error else answer.structured, 400 if answer.is_error else 200
+        return (
+            error_response(ApiError(400, answer.text))
+            if answer.is_error
+            else json_response(answer.structured)
         )
 
     app = server(tools).streamable_http_app(
         streamable_http_path="/mcp",
         json_response=True,
         stateless_http=True,
-        host=host,
+        host=settings.host,
+        # The gate looks at Host and Origin; the SDK would do it again, by rules of its own.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         custom_starlette_routes=[
             Route("/health", health, methods=["GET"]),
             Route("/query", query, methods=["POST"]),
             Route("/search", query, methods=["POST"]),
         ],
     )
-    return _Checked(app, allowed_hosts(host, port))
-
-
-def allowed_hosts(host: str, port: int) -> frozenset[str]:
-    """Values of a Host header that are this server's: its own name, and those of the loopback interface."""
-    names = {host, "localhost", "127.0.0.1", "[::1]"}
-    return frozenset(names | {f"{name}:{port}" for name in names})
-
-
-class _Checked:
-    """Refuses requests that a browser was led to make: a foreign Host (DNS rebinding) or a foreign Origin."""
-
-    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
-        self._app = app
-        self._hosts = hosts
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (problem := self._problem(scope)):
-            error = {
-                "jsonrpc": "2.0",
-                "error": {"code": -32003, "message": f"Forbidden: {problem}"},
-                "id": None,
-            }
-            await JSONResponse(error, 403)(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
-
-    def _problem(self, scope: Scope) -> str | None:
-        headers = {key: value.decode("latin-1") for key, value in scope["headers"]}
-        host, origin = headers.get(b"host", ""), headers.get(b"origin")
-        if host.lower() not in self._hosts:
-            return f"Host not allowed: {host}"
-        if origin is not None and origin.lower().partition("://")[2] not in self._hosts:
-            return f"Origin not allowed: {origin}"
-        return None
+    return Gate(app, settings)
 
 
 def _tool(name: str) -> types.Tool:

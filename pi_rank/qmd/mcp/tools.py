@@ -20,6 +20,7 @@ from pi_rank.qmd.search.snippet import JSON_CHARACTERS, extract, numbered
 from pi_rank.qmd.shelves.found import Found, StoredDocument
 from pi_rank.qmd.shelves.query_language import Document, Search, telling_words
 from pi_rank.qmd.text import clean
+from pi_rank.serving.failures import log_failure
 
 if TYPE_CHECKING:
     from pi_rank.qmd.warm.warm import Warm
@@ -58,6 +59,9 @@ class Tools:
                 return tool(library, arguments)
         except (PiRankError, OSError) as error:
             return ToolAnswer(f"Error: {error}", is_error=True)
+        except Exception as error:  # a caller learns nothing of it, and the others are served
+            log_failure(error)
+            return ToolAnswer("Error: internal error", is_error=True)
 
     def read(self, uri: str) -> Resource | None:
         """The document at a `qmd://` address."""

@@ -11,7 +11,6 @@ from pi_rank.errors import ConfigError
 from pi_rank.recall.client.answer import check_headers, read_hits
 from pi_rank.recall.client.http_call import post
 from pi_rank.recall.client.origin import parse_origin
-from pi_rank.recall.token_file import read_token
 from pi_rank.recall.types import (
     MAX_TOP_K,
     MemoryRecallResult,
@@ -19,6 +18,7 @@ from pi_rank.recall.types import (
     checked_int,
     checked_timeout,
 )
+from pi_rank.serving.token_file import read_token
 
 MAX_REQUEST_BYTES = 16_384
 MAX_RESPONSE_BYTES = 1_048_576

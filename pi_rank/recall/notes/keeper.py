@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from pi_rank.errors import StoreError
-from pi_rank.recall.failures import log_failure
 from pi_rank.recall.notes.engine import NotedEngine
 from pi_rank.recall.notes.log import Note, NotesLog, new_note
 from pi_rank.recall.notes.notebook import Notebook, utc_now
+from pi_rank.serving.failures import log_failure
 
 log = logging.getLogger("pi_rank.recall")
 

@@ -11,18 +11,19 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Scope
 
 from pi_rank.errors import StoreError
 from pi_rank.recall.server import bodies
-from pi_rank.recall.server.api_errors import ApiError, error_response, json_response
 from pi_rank.recall.server.audit import AuditLog
-from pi_rank.recall.server.gate import HEALTH, Gate
 from pi_rank.recall.server.metrics import CONTENT_TYPE, Metrics
 from pi_rank.recall.server.openapi import DOCUMENT
 from pi_rank.recall.server.service import Service
 from pi_rank.recall.server.settings import Settings
 from pi_rank.recall.types import MAX_TOP_K
+from pi_rank.serving.api_errors import ApiError, error_response, json_response
+from pi_rank.serving.bodies import read_object
+from pi_rank.serving.gate import HEALTH, Gate, address_of
 
 DEFAULT_TOP_K = 5
 MAX_K = 100
@@ -43,7 +44,22 @@ def create_app(service: Service, settings: Settings, audit: AuditLog, metrics: M
     ]
     application = Starlette(routes=table, exception_handlers={HTTPException: _refused, ApiError: _failed})
     application.router.redirect_slashes = False
-    return Gate(application, settings, audit, metrics, frozenset(route.path for route in table))
+    return Gate(application, settings, _recorder(audit, metrics, frozenset(route.path for route in table)))
+
+
+def _recorder(
+    audit: AuditLog, metrics: Metrics, routes: frozenset[str]
+) -> Callable[[Scope, int, float], None]:
+    """Counts each answer, and writes it down unless it is to a sign of life."""
+
+    def record(scope: Scope, status: int, seconds: float) -> None:
+        path, method = scope["path"], scope["method"]
+        route = path if path in routes else "other"
+        metrics.request(method if method in ("GET", "HEAD", "POST") else "other", route, status, seconds)
+        if path != HEALTH:
+            audit.record(address_of(scope), method, path, status)
+
+    return record
 
 
 class _Routes:
@@ -67,7 +83,7 @@ class _Routes:
     ) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             started = time.perf_counter()
-            fields = await bodies.read_object(request, self._settings.body_limit, self._settings.body_seconds)
+            fields = await read_object(request, self._settings.body_limit, self._settings.body_seconds)
             self._metrics.stage("read", time.perf_counter() - started)
             return json_response(await answer(fields))
 

@@ -5,15 +5,12 @@ begun.
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pi_rank.errors import PiRankError
 from pi_rank.recall.notes.engine import open_noted
 from pi_rank.recall.notes.keeper import NoteKeeper
 from pi_rank.recall.server.audit import AuditLog
@@ -21,6 +18,7 @@ from pi_rank.recall.server.metrics import Metrics
 from pi_rank.recall.server.refresh import Refresher
 from pi_rank.recall.server.service import Service
 from pi_rank.recall.server.settings import Settings
+from pi_rank.serving.listener import bind, uvicorn_server
 
 if TYPE_CHECKING:
     import uvicorn
@@ -29,15 +27,8 @@ if TYPE_CHECKING:
     from pi_rank.context import SessionContext
     from pi_rank.embedding import Embedder
 
-BACKLOG = 2_048
-MAX_HEAD_BYTES = 32_768
-STOP_SECONDS = 30
 NOTES_FILE = "notes.jsonl"
 AUDIT_FILE = "recall-audit.jsonl"
-
-
-class ServerError(PiRankError):
-    """The server cannot start: the port is taken, for one."""
 
 
 def serve(
@@ -58,7 +49,7 @@ def serve(
     """
     listener = bind(settings.host, settings.port)
     with listener, _service(settings, root, store, model, notes, scope) as (service, app):
-        asyncio.run(_run(_uvicorn(app, settings), service, listener, announce))
+        asyncio.run(_run(uvicorn_server(app, settings), service, listener, announce))
 
 
 @contextmanager
@@ -113,64 +104,3 @@ async def _announce(server: uvicorn.Server, listener: socket.socket, announce: C
         await asyncio.sleep(0.01)
     host, port = listener.getsockname()[:2]
     announce(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
-
-
-def _uvicorn(app: ASGIApp, settings: Settings) -> uvicorn.Server:
-    import uvicorn
-
-    from pi_rank.recall.server.connection import connection_class
-    from pi_rank.recall.server.stoppable import StoppableServer
-
-    # uvicorn reports broken requests and stack traces with the text of errors; the gate has its own log.
-    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
-    config = uvicorn.Config(
-        app,
-        http=connection_class(settings.header_seconds, settings.body_seconds),
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        backlog=BACKLOG,
-        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
-        timeout_graceful_shutdown=STOP_SECONDS,
-    )
-    return StoppableServer(config)
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free one.
-
-    :raises ServerError: the address cannot be had.
-    """
-    _allow_many_files()
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise ServerError(f"cannot serve on {host} port {port}: {error.strerror or error}") from None
-    try:
-        if (
-            os.name == "posix"
-        ):  # there it allows a quick restart; on Windows it would let another take the port
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise ServerError(f"cannot serve on {host} port {port}: {error.strerror or error}") from None
-    return listener
-
-
-def _allow_many_files() -> None:
-    """Every client is a file to the system, and a shell's default of 1,024 is too few."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
-        return
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):  # not allowed here: then it stays as it is
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

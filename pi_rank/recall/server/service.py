@@ -18,8 +18,8 @@ from pi_rank.errors import ConfigError, ContextError
 from pi_rank.memory.records import embedded_text
 from pi_rank.recall.engine_recall import scoped
 from pi_rank.recall.rows import wire_row
-from pi_rank.recall.server.api_errors import ApiError
 from pi_rank.results import hit_to_dict, record_to_dict
+from pi_rank.serving.api_errors import ApiError
 
 if TYPE_CHECKING:
     from pi_rank.context import SessionContext

@@ -201,6 +201,11 @@ def test_plain_routes_and_foreign_requests(served):
             assert code == 200
             assert [row["file"] for row in json.loads(body)["results"]] == [f"{C}/sub/beta.md"]
         assert status(f"{base}/query", {}) == (400, '{"error":"Missing required field: searches (array)"}')
+        assert status(f"{base}/query", b"[" * 100_000) == (400, '{"error":"the body must be JSON in UTF-8"}')
+        assert status(f"{base}/query", b'{"query":"x","y":"' + b"a" * 2_000_000 + b'"}')[0] == 413
+        both = "application/json, text/event-stream"
+        assert status(f"{base}/mcp", b"[" * 100_000, Accept=both)[0] == 400
+        assert status(f"{base}/mcp", b"a" * 2_000_000)[0] == 413
         assert status(f"{base}/query", b"{nonsense")[0] == 400
         assert status(f"{base}/query", b"[1]")[0] == 400
         assert status(f"{base}/query", {"searches": [{"type": "x", "query": "y"}]})[0] == 400
@@ -209,7 +214,82 @@ def test_plain_routes_and_foreign_requests(served):
         for route in ("health", "query", "mcp"):
             assert status(f"{base}/{route}", Origin="https://evil.example")[0] == 403
             assert status(f"{base}/{route}", Host="evil.example")[0] == 403
+            assert status(f"{base}/{route}", Origin="http://203.0.113.5")[0] == 403
         assert status(f"{base}/health", Origin=base)[0] == 200
+
+
+def test_a_token_opens_it_and_nobody_is_served_elsewhere_without_one(served):
+    """As `serve` has it: beyond loopback a token is needed, and only a file of the user's own is believed."""
+    ran = subprocess.run(
+        command(served, "mcp", "--http", "--host", "0.0.0.0", "--port", "18999"),
+        env=served.environment, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert ran.returncode == 1 and "refusing to serve on 0.0.0.0 without a token" in ran.stderr
+    file = served.write("token", "s3cret")
+    file.chmod(0o644)
+    options = ["--token-file", str(file), "--allow-host", "Notes.example"]
+    ran = subprocess.run(
+        command(served, "mcp", "--http", *options),
+        env=served.environment, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert ran.returncode == 1 and "chmod 600" in ran.stderr and "s3cret" not in ran.stderr
+    file.chmod(0o600)
+    asked = {"query": "ruff", "limit": 1}
+    with http_server(served, *options) as base:
+        assert status(f"{base}/health")[0] == 200
+        for route in ("query", "search", "mcp"):
+            assert status(f"{base}/{route}", asked)[0] == 401
+            assert status(f"{base}/{route}", asked, Authorization="Bearer wrong")[0] == 401
+        assert status(f"{base}/query", asked, Authorization="Bearer s3cret")[0] == 200
+        allowed = {"Authorization": "Bearer s3cret", "Host": "notes.example"}
+        assert status(f"{base}/query", asked, **allowed)[0] == 200
+
+
+ODD = [
+    ("query", {"searches": 5}),
+    ("query", {"searches": "abc"}),
+    ("query", {"searches": [None]}),
+    ("query", {"query": "deploy", "collections": 5}),
+    ("query", {"query": "deploy", "collections": [None]}),
+    ("query", {"query": "deploy", "minScore": "x"}),
+    ("query", {"query": 5}),
+    ("get", {"file": 5}),
+    ("get", {"file": "x:" + "9" * 5000}),
+    ("multi_get", {"pattern": "[z-a]*"}),
+    ("multi_get", {"pattern": "**/" * 14 + "zz*q"}),
+    ("multi_get", {"pattern": "*", "maxBytes": "x"}),
+    ("recall", {"query": "deploy", "mode": "zzz"}),
+    ("recall", {"query": "deploy", "mode": ["x"]}),
+    ("recall", {"query": "deploy", "workingDirectory": "\0"}),
+    ("recall", {"query": "deploy", "workingDirectory": 5}),
+    ("recall", {"query": "deploy", "collection": "nope"}),
+    ("recall", {"query": "deploy", "collection": C}),
+    ("explain", {"prompt": 5}),
+]
+NOT_OURS = ("object is not", "recursion depth", "Traceback", "unhashable", "invalid literal", "bad character")
+
+
+def test_odd_arguments_get_a_sentence_of_ours(served):
+    with Warm.opened(places(served.environment), models=False) as warm:
+        tools = Tools(places(served.environment), warm)
+        for name, arguments in ODD:
+            answer = tools.call(name, arguments)
+            assert answer.is_error, (name, arguments)
+            assert answer.text and answer.text != "Error: internal error", (name, arguments)
+            assert not any(words in answer.text for words in NOT_OURS), answer.text
+
+
+def test_a_failure_that_nobody_foresaw_tells_nothing(served, monkeypatch, caplog):
+    from pi_rank.qmd.mcp import tools as module
+
+    def broken(*_):
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(module.documents, "find", broken)
+    with Warm.opened(places(served.environment), models=False) as warm:
+        answer = Tools(places(served.environment), warm).call("get", {"file": "alpha.md"})
+    assert (answer.is_error, answer.text) == (True, "Error: internal error")
+    assert "RuntimeError" in caplog.text
 
 
 def test_in_the_background(served):

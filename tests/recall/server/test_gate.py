@@ -14,9 +14,10 @@ from pi_rank.recall.server.metrics import Metrics
 from pi_rank.recall.server.settings import Settings
 
 requests = pytest.importorskip("starlette.requests", reason="pi-rank[serve] is not installed")
-from pi_rank.recall.server import bodies  # noqa: E402
-from pi_rank.recall.server.api_errors import ApiError  # noqa: E402
-from pi_rank.recall.server.gate import Gate  # noqa: E402
+from pi_rank.recall.server.app import _recorder  # noqa: E402
+from pi_rank.serving import bodies  # noqa: E402
+from pi_rank.serving.api_errors import ApiError  # noqa: E402
+from pi_rank.serving.gate import Gate  # noqa: E402
 
 HEADERS = [(b"host", b"localhost"), (b"content-length", b"2")]
 
@@ -36,7 +37,8 @@ def answer(application, tmp_path, **settings):
         return {"type": "http.request", "body": b"{}", "more_body": False}
 
     audit = AuditLog(tmp_path / "audit", max_bytes=10_000, backups=1, auth_enabled=False)
-    gate = Gate(application, Settings(**settings), audit, Metrics(), frozenset({"/recall"}))
+    record = _recorder(audit, Metrics(), frozenset({"/recall"}))
+    gate = Gate(application, Settings(**settings), record)
     asyncio.run(gate(scope_of(), receive, send))
     audit.close()
     rows = [json.loads(line) for line in (tmp_path / "audit").read_text().splitlines()]

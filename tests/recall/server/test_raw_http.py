@@ -141,7 +141,7 @@ def limited(seconds):
 
     import uvicorn
 
-    from pi_rank.recall.server.connection import connection_class
+    from pi_rank.serving.connection import connection_class
 
     async def application(scope, receive, send):
         await receive()

@@ -150,7 +150,14 @@ def test_body_limit(memory):
         ({"Origin": "https://evil.example"}, 403),
         ({"Origin": "null"}, 403),
         ({"Origin": "http://[oops"}, 403),
-        ({"Origin": "http://localhost:3000"}, 200),
+        ({"Origin": "http://localhost:3000"}, 403),
+        ({"Origin": "http://203.0.113.5"}, 403),
+        ({"Origin": "https://[2001:db8::1]"}, 403),
+        ({"Origin": "http://[::ffff:203.0.113.5]"}, 403),
+        ({"Origin": "http://evil.example@127.0.0.1"}, 403),
+        ({"Origin": "http://localhost:1", "Host": "localhost:1"}, 200),
+        ({"Origin": "http://user@localhost:1", "Host": "localhost:1"}, 403),
+        ({"Origin": "file://localhost:1", "Host": "localhost:1"}, 403),
     ],
 )
 def test_host_and_origin(server, headers, status):

@@ -5,14 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pi_rank.errors import ConfigError
-from pi_rank.recall.server.settings import (
-    Settings,
-    Token,
-    audit_path,
-    is_loopback,
-    number_variable,
-    token_from,
-)
+from pi_rank.recall.server.settings import Settings, audit_path, number_variable
+from pi_rank.serving.settings import Token, is_loopback, token_from
 
 
 @pytest.mark.parametrize(

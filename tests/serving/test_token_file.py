@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from pi_rank.errors import ConfigError
-from pi_rank.recall.token_file import read_token
+from pi_rank.serving.token_file import read_token
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="permission bits, links and pipes of POSIX")
 

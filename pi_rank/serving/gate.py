@@ -1,8 +1,7 @@
 """What stands before every route: who may ask, how much, and in which frame; and what is written down of it.
 
-Order: Host and Origin, framing, body size, bearer token, rate limit, route. A caller without the token
-takes from
-a bucket of strangers, never from the one that those with it share by address.
+Order: Host and Origin, framing, body size, bearer token, rate limit, route. A caller without the token takes
+from a bucket of strangers, never from the one that those with it share by address. A sign of life needs none.
 """
 
 from __future__ import annotations
@@ -10,22 +9,22 @@ from __future__ import annotations
 import ipaddress
 import math
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import anyio
 from starlette.datastructures import Headers
 
-from pi_rank.recall.failures import log_failure
-from pi_rank.recall.server.api_errors import ApiError, error_response
-from pi_rank.recall.server.limits import RateLimit, caller_of
-from pi_rank.recall.server.settings import STRANGER_BURST, STRANGER_RATE, Settings
+from pi_rank.serving.api_errors import ApiError, error_response
+from pi_rank.serving.failures import log_failure
+from pi_rank.serving.limits import RateLimit, caller_of
+from pi_rank.serving.settings import STRANGER_BURST, STRANGER_RATE, ServerSettings
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from pi_rank.recall.server.audit import AuditLog
-    from pi_rank.recall.server.metrics import Metrics
+    Record = Callable[[Scope, int, float], None]
 
 HEALTH = "/health"
 _BEARER = {"WWW-Authenticate": 'Bearer realm="pi_rank"'}
@@ -34,14 +33,11 @@ _BEARER = {"WWW-Authenticate": 'Bearer realm="pi_rank"'}
 class Gate:
     """ASGI middleware around the routes."""
 
-    def __init__(
-        self, app: ASGIApp, settings: Settings, audit: AuditLog, metrics: Metrics, routes: frozenset[str]
-    ) -> None:
+    def __init__(self, app: ASGIApp, settings: ServerSettings, record: Record | None = None) -> None:
+        """:param record: called with each answer that is about to be sent."""
         self._app = app
         self._settings = settings
-        self._audit = audit
-        self._metrics = metrics
-        self._routes = routes
+        self._record = record
         self._callers = RateLimit(settings.rate, settings.burst)
         self._strangers = RateLimit(min(settings.rate, STRANGER_RATE), min(settings.burst, STRANGER_BURST))
 
@@ -51,8 +47,10 @@ class Gate:
             return
         answer = _Answer(self, scope, send)
         try:
+            headers = Headers(scope=scope)
+            self._check_names(headers)
             if scope["path"] != HEALTH:
-                self._check(scope)
+                self._check(scope, headers)
             with anyio.fail_after(self._settings.request_seconds):
                 await self._app(scope, receive, answer.send)
         except ApiError as error:
@@ -64,20 +62,14 @@ class Gate:
             await answer.fail(ApiError(500, "internal error"), scope, receive)
 
     def record(self, scope: Scope, status: int, started: float) -> None:
-        """Count an answer that is about to be sent, and write it down unless it is a sign of life."""
-        path = scope["path"]
-        route = path if path in self._routes else "other"
-        method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST") else "other"
-        self._metrics.request(method, route, status, time.perf_counter() - started)
-        if path != HEALTH:
-            self._audit.record(_address(scope), scope["method"], path, status)
+        """Tell of an answer that is about to be sent, to a request that came in at `started`."""
+        if self._record is not None:
+            self._record(scope, status, time.perf_counter() - started)
 
-    def _check(self, scope: Scope) -> None:
-        headers = Headers(scope=scope)
-        self._check_names(headers)
+    def _check(self, scope: Scope, headers: Headers) -> None:
         if scope["method"] == "POST":
             self._check_frame(headers)
-        caller = caller_of(_address(scope))
+        caller = caller_of(address_of(scope))
         known = self._is_known(headers)
         wait = (self._callers if known else self._strangers).take(caller)
         if wait:
@@ -87,15 +79,30 @@ class Gate:
 
     def _check_names(self, headers: Headers) -> None:
         """A page in somebody's browser must not reach us under a name of its own, nor in its own name."""
-        if not self._is_ours(_host_name(headers.get("host", ""))):
+        host = headers.get("host", "")
+        if not self._is_ours(_host_name(host)):
             raise ApiError(403, "host not allowed")
         origin = headers.get("origin")
-        if origin is not None and not self._is_ours(_origin_name(origin)):
+        if origin is not None and not self._is_own_origin(origin, host):
             raise ApiError(403, "origin not allowed")
 
     def _is_ours(self, name: str) -> bool:
         # An address cannot be made to point elsewhere, as a name can.
         return _is_address(name) or name in ("localhost", self._settings.host, *self._settings.allowed_hosts)
+
+    def _is_own_origin(self, origin: str, host: str) -> bool:
+        """Whether a page of this server asks, or one under a name that the server was told of.
+
+        Anybody can serve a page from a bare address, or from another port of this machine.
+        """
+        try:
+            asking = urlsplit(origin)
+            name = asking.hostname or ""
+        except ValueError:
+            return False
+        if asking.scheme not in ("http", "https") or "@" in asking.netloc:
+            return False
+        return asking.netloc.lower() == host.lower() or name in self._settings.allowed_hosts
 
     def _check_frame(self, headers: Headers) -> None:
         length = headers.get("content-length")
@@ -136,7 +143,8 @@ class _Answer:
             await error_response(error)(scope, receive, self.send)
 
 
-def _address(scope: Scope) -> str:
+def address_of(scope: Scope) -> str:
+    """The address that a request came from."""
     client = scope.get("client")
     return client[0] if client else "unknown"
 
@@ -146,13 +154,6 @@ def _host_name(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.rpartition(":")[0].lower() if ":" in host else host.lower()
-
-
-def _origin_name(origin: str) -> str:
-    try:
-        return urlsplit(origin).hostname or ""
-    except ValueError:
-        return ""
 
 
 def _is_address(name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import traceback
 
-log = logging.getLogger("pi_rank.recall")
+log = logging.getLogger("pi_rank.serving")
 
 
 def log_failure(error: BaseException) -> None:

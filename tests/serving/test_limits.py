@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pi_rank.recall.server import limits
-from pi_rank.recall.server.limits import RateLimit, caller_of
+from pi_rank.serving import limits
+from pi_rank.serving.limits import RateLimit, caller_of
 
 
 class Clock:
