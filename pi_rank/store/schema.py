@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
-
 from pi_rank.errors import StoreError, StoreVersionError
 from pi_rank.store.identity import APPLICATION_ID, new_name, was_ours
 from pi_rank.store.marks import new_mark
@@ -166,7 +164,11 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise store_error(path, error) from error
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except Exception as error:
+        import msgspec  # where it can raise, it is loaded; a search by words alone never loads it
+
+        if not isinstance(error, msgspec.MsgspecError | UnicodeDecodeError):
+            raise
         raise store_error(path, sqlite3.DatabaseError(str(error))) from error
 
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from pi_rank.foreign_files import read_foreign
 from pi_rank.memory.files import SETTLED_NS
 from pi_rank.qmd.config import Collection
 from pi_rank.qmd.index.chunking import chunks, passages
@@ -125,7 +126,7 @@ class _Update:
         try:
             if file.size > MAX_FILE_BYTES:
                 raise ValueError(f"{file.size:,} bytes; at most {MAX_FILE_BYTES:,} are indexed")
-            data = (Path(self._collection.path) / file.path).read_bytes()
+            data = read_foreign(Path(self._collection.path) / file.path, MAX_FILE_BYTES)
             if b"\0" in data[:BINARY_PROBE_BYTES]:
                 raise ValueError("binary, or UTF-16; only UTF-8 text is indexed")
         except FileNotFoundError:
