@@ -13,7 +13,6 @@ from pi_rank.memory.rules import rule_label
 from pi_rank.qmd.shelves import fts
 from pi_rank.qmd.shelves.found import Embedded, Found, Ranked, StoredDocument
 from pi_rank.qmd.shelves.query_language import MAX_TERMS, Lexical, match_all, match_any
-from pi_rank.store.model import read_choice
 from pi_rank.store.schema import connect, transaction, translated
 
 if TYPE_CHECKING:
@@ -71,6 +70,8 @@ class MemoryShelf:
     @property
     def model(self) -> str:
         """The name of the model whose vectors answer."""
+        from pi_rank.store.model import read_choice  # which knows records, and loads what decodes them
+
         return read_choice(self._connection).answering
 
     def embedded(self, model_id: str | None) -> Embedded:
