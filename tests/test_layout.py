@@ -236,11 +236,11 @@ MAY_LOOK_OUTSIDE = {
 
 
 def test_below_a_turn_nobody_looks_at_clock_environment_or_folder():
-    package, found = REPOSITORY / "pi_rank", {}
+    found = {}
     for top in BELOW_THE_TURN:
-        for path in sorted((package / top).rglob("*.py")) if (package / top).is_dir() else [package / top]:
+        for path in sorted((PACKAGE / top).rglob("*.py")) if (PACKAGE / top).is_dir() else [PACKAGE / top]:
             nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
             looks = {ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)} & LOOKS_OUTSIDE
             if looks:
-                found[path.relative_to(package).as_posix()] = looks
+                found[path.relative_to(PACKAGE).as_posix()] = looks
     assert found == MAY_LOOK_OUTSIDE
