@@ -12,7 +12,7 @@ from pi_rank.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from pi_rank.context import SessionContext
-    from pi_rank.engine import MemoryEngine, build_retrieval_context
+    from pi_rank.engine import MemoryEngine
     from pi_rank.errors import (
         ConfigError,
         ContextError,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         VectorError,
     )
     from pi_rank.memory.records import MemoryRecord
+    from pi_rank.once import build_retrieval_context
     from pi_rank.results import Hit, ProcessorTrace, RetrievalContext, SyncReport
 
 _HOME = {
@@ -44,7 +45,7 @@ _HOME = {
     "StoreVersionError": "errors",
     "SyncReport": "results",
     "VectorError": "errors",
-    "build_retrieval_context": "engine",
+    "build_retrieval_context": "once",
 }
 
 __all__ = [

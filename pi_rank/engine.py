@@ -6,23 +6,20 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from pi_rank.batch import in_order
 from pi_rank.block.sections import MAX_BLOCK_BYTES
 from pi_rank.clock import utc_day
-from pi_rank.context import SessionContext
 from pi_rank.embedding.queries import GivenVector
 from pi_rank.errors import ConfigError, ContextError
-from pi_rank.memory.root import MemoryRoot, find_memory_root
-from pi_rank.places import Places, current_folder
-from pi_rank.ranking.analysis import FtsAnalyzer
-from pi_rank.snapshot.keeper import SnapshotKeeper
+from pi_rank.memory.root import MemoryRoot
+from pi_rank.places import Places
+from pi_rank.snapshot.upkeep import Upkeep
 from pi_rank.store.model_change import StoreModels
-from pi_rank.store.rebuild import known_files, rebuild
 from pi_rank.store.schema import DamagedStoreError
-from pi_rank.store.store import MemoryStore, default_store_path, open_store
+from pi_rank.store.stand_in import StandIn, open_for_turns, trouble_of
+from pi_rank.store.store import MemoryStore, default_store_path
 from pi_rank.turn.request import Request, deadline_in, given_vector
 from pi_rank.turn.rerank import RerankStage
 from pi_rank.turn.search import Search, SearchMode, run_search
@@ -35,11 +32,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pi_rank.context import SessionContext
     from pi_rank.embedding import Embedder
     from pi_rank.embedding.queries import QueryVector
     from pi_rank.memory.config import RootConfig
-    from pi_rank.memory.contents import RootContents
-    from pi_rank.results import Hit, RetrievalContext, SyncReport
+    from pi_rank.results import Hit, RetrievalContext
     from pi_rank.snapshot.snapshot import Snapshot
     from pi_rank.turn.ranking import RankingRule
     from pi_rank.turn.rerank import Reranker
@@ -48,7 +45,7 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 
-class MemoryEngine:
+class MemoryEngine(Upkeep):
     """Retrieval over one memory root. Threads may share an engine; a turn never waits for a writer.
 
     Made by `open`. Use it as a context manager, or call `close`.
@@ -63,14 +60,10 @@ class MemoryEngine:
         ranking: RankingRule = "default",
         reranker: Reranker | None = None,
     ) -> None:
-        self._root = root
-        self._store = store
-        self._models = models
+        super().__init__(root, store, models)
         self._config = config
         self._rule = ranking
         self._reranking = RerankStage(reranker)
-        self._analyzer = FtsAnalyzer()
-        self._keeper = SnapshotKeeper(store)
         self._places = Places()
 
     @classmethod
@@ -96,7 +89,8 @@ class MemoryEngine:
             `pi_rank.embedding.cross_encoder.CrossEncoderReranker`. A turn in which it fails, or is late,
             keeps the ranking's order and says so in `stats["reranked"]`.
 
-        A store that may not be written to is read, with a warning that `sync` will fail.
+        A store that may not be written to is read, with a warning that `sync` will fail. While one is damaged
+        or of another version, turns are answered from the memory files, by words alone, and say so.
 
         :raises ConfigError: there is no such ranking.
         :raises MemoryRootError: the root is missing or is no folder.
@@ -107,8 +101,11 @@ class MemoryEngine:
         place = default_store_path(Path(root)) if store is None else Path(store)
         memory_root = MemoryRoot(root, kept_config=place.with_name(f"{place.name}.config.json"))
         memory_root.require_folder()
-        opened = open_store(place)
-        return cls(memory_root, opened, StoreModels(opened, model), config, ranking, reranker)
+        opened = open_for_turns(place)
+        engine = cls(memory_root, opened, StoreModels(opened, model), config, ranking, reranker)
+        if isinstance(opened, StandIn):
+            opened.sync_root(memory_root, engine._analyzer)
+        return engine
 
     def close(self) -> None:
         """Closes the store and lets go of the model. Closing twice is harmless."""
@@ -134,50 +131,7 @@ class MemoryEngine:
     @property
     def store_path(self) -> Path:
         """The store's file."""
-        return self._store.path
-
-    def sync(self, *, progress: Progress | None = None) -> SyncReport:
-        """Brings the store up to date with the memory files, and embeds the texts that are new.
-
-        Records come first, in one transaction; vectors follow in chunks that stay if the rest is interrupted.
-
-        :param progress: called with (texts embedded, texts to embed).
-        :raises MemoryRootError: the root cannot be read.
-        :raises StoreError: the store cannot be written; it is as it was.
-        """
-        report = self._store.sync_root(self._root, self._analyzer)
-        return self._completed(report, progress)
-
-    def rebuild(self, *, progress: Progress | None = None) -> SyncReport:
-        """As `sync`, but takes every record in anew; vectors of texts that are still there are kept.
-
-        A damaged store is moved aside and made anew; until that is done, turns are served by what is in
-        memory.
-
-        :raises StoreError: the store cannot be written, or a damaged one not replaced.
-        """
-        contents = self._root.read(known_files(self._store.path))
-        try:
-            self._store.verify()
-            report = self._store.replace(contents, self._analyzer)
-        except DamagedStoreError:
-            report = self._replace_store(contents)
-        return self._completed(report, progress)
-
-    def use_model(self, model: str, *, progress: Progress | None = None) -> int:
-        """Changes the store's model; how many texts were embedded. Until all are, the old model answers.
-
-        Interrupted, the change goes on where it stopped when this is called again, or in the background of
-        any engine that is opened on the store without a model of its own and synced.
-
-        :param model: "default", a model card's id or path, or a sentence-transformers name or folder.
-        :param progress: called with (texts embedded, texts to embed).
-        :raises ModelError: the model cannot be loaded or run; the old one goes on answering.
-        """
-        self._store.sync_root(self._root, self._analyzer)
-        embedded = self._models.use(model, progress)
-        self._keeper.save(self._models.queries.model_id, changed=True)
-        return embedded
+        return self._store.place
 
     def build_retrieval_context(
         self,
@@ -321,27 +275,6 @@ class MemoryEngine:
             "rebuilt": list(self._keeper.rebuilt),
         }
 
-    def _completed(self, report: SyncReport, progress: Progress | None) -> SyncReport:
-        """The vectors that a sync leaves to be made, and the files for the next start."""
-        embedded = self._models.embed(progress)
-        changed = bool(report.added or report.changed or report.removed or embedded)
-        self._keeper.save(self._models.queries.model_id, changed=changed)
-        warnings = (*report.warnings, *self._root.keep_config())
-        return msgspec.structs.replace(report, embedded=embedded, warnings=warnings)
-
-    def _replace_store(self, contents: RootContents) -> SyncReport:
-        path, old = self._store.path, self._keeper
-        old.freeze()
-        self._models.pause()
-        self._store.close()  # an open file cannot be replaced on Windows
-        try:
-            return rebuild(path, contents, self._analyzer)
-        finally:
-            self._store = MemoryStore.open(path)
-            self._keeper = SnapshotKeeper(self._store)
-            self._models.resume(self._store)
-            old.close()
-
     def _comparable(self, vector: QueryVector, memory: Memory) -> QueryVector:
         """The vector, unless those of the snapshot are of another model."""
         if memory.snapshot.model_id in (None, self._models.queries.model_id):
@@ -357,6 +290,7 @@ class MemoryEngine:
             rule=self._rule,
             reranking=self._reranking,
             relevance_floor=self._models.queries.relevance_floor,
+            trouble=self._trouble or trouble_of(self._store),
         )
 
     def _fresh(self, *, wait_for_model: bool) -> Snapshot:
@@ -364,31 +298,10 @@ class MemoryEngine:
         queries = self._models.queries
         if wait_for_model and queries.model_id is None:
             queries.model()
-        return self._keeper.current(queries.model_id)
-
-
-def build_retrieval_context(
-    root: str | Path | None,
-    prompt: str,
-    *,
-    working_directory: str | Path | None = None,
-    store: str | Path | None = None,
-    model: str | Embedder | None = "default",
-    today: date | None = None,
-    max_bytes: int = MAX_BLOCK_BYTES,
-) -> RetrievalContext:
-    """One turn on one memory root, brought up to date first: for scripts and notebooks.
-
-    A program with more than one turn keeps a `MemoryEngine` open instead.
-
-    :param root: None finds it as PI does (`find_memory_root`).
-    :param working_directory: where the prompt is asked: decides profile and project. By default the folder
-        that the process works in.
-    :raises PiRankError: the root or the store cannot be used.
-    """
-    where = current_folder() if working_directory is None else str(working_directory)
-    folder = find_memory_root(root, where)
-    with MemoryEngine.open(folder, store=store, model=model) as engine:
-        engine.sync()
-        context = SessionContext(latest_user_message=prompt, working_directory=where)
-        return engine.build_retrieval_context(context, today=today, max_bytes=max_bytes)
+        try:
+            return self._keeper.current(queries.model_id)
+        except DamagedStoreError as error:  # only now, in a page that nobody had read before
+            if isinstance(self._store, StandIn):
+                raise
+            self._stand_in(error)
+            return self._keeper.current(queries.model_id)

@@ -39,7 +39,7 @@ LAYERS = {
         {"snapshot"},
         {"turn"},
         {"engine"},
-        {"injection", "recall", "qmd"},
+        {"once", "injection", "recall", "qmd"},
         {"cli"},
     ),
     "pi_rank.recall": (

@@ -40,6 +40,14 @@ def synced(engine: MemoryEngine) -> SyncReport:
     return report
 
 
+def caught_up(engine: MemoryEngine, deadline_ms: float | None = None) -> SyncReport:
+    """As `synced`, for an answer that is given whatever becomes of it; what was skipped goes to stderr."""
+    with embedding_progress() as progress:
+        report = engine.catch_up(deadline_ms=deadline_ms, progress=progress)
+    tell_problems(report)
+    return report
+
+
 def embed(engine: MemoryEngine) -> SyncReport:
     """Sync without naming problems, where somebody has named them already."""
     with embedding_progress() as progress:

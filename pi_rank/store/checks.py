@@ -13,8 +13,8 @@ import msgspec
 
 from pi_rank.errors import RecordError
 from pi_rank.memory.records import decode_stored
-from pi_rank.store.marks import MARK_BYTES
 
+MARK_BYTES = 16
 MOST_NAMED = 5  # ids of one kind of damage
 
 

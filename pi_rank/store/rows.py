@@ -1,13 +1,19 @@
-"""The rows of records, as readers get them: all of them, or what has come and gone since an earlier state."""
+"""The rows of records as readers get them: all of them, or what has come and gone since an earlier state.
+
+Each state has a mark, a random name, by which whoever holds an earlier one knows it is the store's past.
+Numbers of generations cannot tell that: a backup that is put back counts on from where it was, and comes to
+the numbers that the lost states had.
+"""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from typing import NamedTuple
 
-from pi_rank.store.checks import check_state, row_checksum
-from pi_rank.store.marks import is_known
+from pi_rank.store.checks import MARK_BYTES, check_state, row_checksum
 
+MOST_MARKS = 10_000  # kept; a reader of an older state reads everything again
 _COLUMNS = "SELECT rowid, id, payload, tombstoned, text_hash, terms, active, checksum FROM records"
 _ALL_ROWS = f"{_COLUMNS} WHERE rowid > ? ORDER BY rowid"
 _NEW_ROWS = f"{_COLUMNS} INDEXED BY records_by_generation WHERE generation > ? ORDER BY rowid"
@@ -80,3 +86,21 @@ def _sound_rows(found: sqlite3.Cursor) -> tuple[list[StoredRow], tuple[str, ...]
         else:
             damaged.append(str(id_))
     return rows, tuple(damaged)
+
+
+def new_mark(connection: sqlite3.Connection, generation: int) -> None:
+    """Name the state that a write leaves the store in. Call inside its transaction."""
+    mark = os.urandom(MARK_BYTES)
+    connection.execute("INSERT INTO marks (mark, generation) VALUES (?, ?)", (mark, generation))
+    connection.execute("DELETE FROM marks WHERE seq <= (SELECT max(seq) FROM marks) - ?", (MOST_MARKS,))
+    connection.execute("UPDATE state SET generation = ?, mark = ?", (generation, mark))
+
+
+def forget_marks(connection: sqlite3.Connection) -> None:
+    """Let no earlier state be known any more: its readers read everything again."""
+    connection.execute("DELETE FROM marks")
+
+
+def is_known(connection: sqlite3.Connection, mark: bytes) -> bool:
+    """Whether the store once was in the state of that name, and still tells what came since."""
+    return connection.execute("SELECT 1 FROM marks WHERE mark = ?", (mark,)).fetchone() is not None

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from pi_rank.errors import StoreError, StoreVersionError
-from pi_rank.store.identity import APPLICATION_ID, new_name, was_ours
-from pi_rank.store.marks import new_mark
-from pi_rank.store.places import make_place
+from pi_rank.store.holders import holder_of
+from pi_rank.store.places import APPLICATION_ID, make_place, new_name, was_ours
+from pi_rank.store.rows import new_mark
 
 SCHEMA_VERSION = 4
 BUSY_SECONDS = 30.0
+SILENT_SECONDS = 0.5  # of waiting, before it is said for whom
 REBUILD = "`pi-rank rebuild` makes a new store from the memory files"
 
 _LEAST_BYTES = 512  # of a page
@@ -26,6 +28,10 @@ class DamagedStoreError(StoreError):
     """The file is there and is not, or no longer, a readable SQLite file."""
 
 
+class BusyStoreError(StoreError):
+    """Another process has held the store for longer than one was ready to wait."""
+
+
 class ForeignFileError(StoreVersionError):
     """The file is another program's."""
 
@@ -33,7 +39,7 @@ class ForeignFileError(StoreVersionError):
 _SCHEMA = (
     # generation: goes up with each sync that changed something. complete_from: `removed` is complete for
     # readers of this generation or a later one. root: the memory root that this is of, empty before the
-    # first sync. mark: the present one, see store/marks.py. records: how many there are. model,
+    # first sync. mark: the present one, see store/rows.py. records: how many there are. model,
     # answering_model: see store/model.py. pieces_check: see store/pieces.py; empty where nothing is kept.
     # skipped, warnings: the last sync's report, as JSON; last, because they may be long.
     """CREATE TABLE state (
@@ -148,6 +154,44 @@ def _connect(path: Path) -> sqlite3.Connection:
 def transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
     """All or nothing; a write waits its turn behind other processes' writes, a read sees one version."""
     connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+    with _all_or_nothing(connection):
+        yield
+
+
+@contextmanager
+def patient_write(connection: sqlite3.Connection, path: Path, patience: float) -> Iterator[None]:
+    """A transaction that writes. Who waits for more than `SILENT_SECONDS` is told for whom.
+
+    :raises BusyStoreError: the store was held by another process for `patience` seconds.
+    """
+    silent = min(patience, SILENT_SECONDS)
+    if not _begun(connection, silent):
+        holder = holder_of(path)
+        if patience > silent:
+            warnings.warn(f"waiting for {holder}, which holds the store {path}", RuntimeWarning, stacklevel=5)
+        if patience <= silent or not _begun(connection, patience - silent):
+            raise BusyStoreError(
+                f"the store {path} has been in use by {holder} for {patience:g} seconds; try again"
+            )
+    with _all_or_nothing(connection):
+        yield
+
+
+def _begun(connection: sqlite3.Connection, seconds: float) -> bool:
+    connection.execute(f"PRAGMA busy_timeout = {max(0, int(seconds * 1000))}")
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise
+        return False
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+    return True
+
+
+@contextmanager
+def _all_or_nothing(connection: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
         connection.execute("COMMIT")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 import threading
 import warnings
@@ -12,17 +11,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pi_rank.errors import StoreError
+from pi_rank.errors import StoreError, StoreVersionError
 from pi_rank.memory.contents import RootContents
 from pi_rank.memory.project import slug
 from pi_rank.results import SyncReport
 from pi_rank.store.checks import check_state, record_faults, state_row, vector_faults
 from pi_rank.store.kept import Kept, read_kept, root_name, unsure_of_tombstones, with_kept
-from pi_rank.store.marks import is_known, new_mark
 from pi_rank.store.model import ModelChoice, hand_over, read_choice, write_choice
 from pi_rank.store.places import STORE_NAME, stores_folder
-from pi_rank.store.rows import RowChanges, StoreVersion, read_changes
-from pi_rank.store.schema import REBUILD, DamagedStoreError, connect, store_error, transaction, translated
+from pi_rank.store.rows import RowChanges, StoreVersion, is_known, new_mark, read_changes
+from pi_rank.store.schema import (
+    BUSY_SECONDS,
+    REBUILD,
+    DamagedStoreError,
+    connect,
+    patient_write,
+    store_error,
+    transaction,
+    translated,
+)
 from pi_rank.store.sync import (
     Analyzer,
     apply_contents,
@@ -102,6 +109,14 @@ class MemoryStore:
         self.close()
 
     @property
+    def place(self) -> Path:
+        """The file that the user knows as the store."""
+        return self.path
+
+    def require(self) -> None:
+        """Nothing: a store that stands in for a damaged one raises here why."""
+
+    @property
     def uuid(self) -> str:
         """The store's own name: caches made for another store's generation 7 are not for this one's."""
         with self._reading() as connection:
@@ -158,9 +173,13 @@ class MemoryStore:
         with self._writing() as connection:
             return apply_contents(connection, contents, analyzer)
 
-    def sync_root(self, root: MemoryRoot, analyzer: Analyzer) -> SyncReport:
+    def sync_root(
+        self, root: MemoryRoot, analyzer: Analyzer, *, patience: float = BUSY_SECONDS
+    ) -> SyncReport:
         """Sync with a root. Only what has come since the last sync is decoded.
 
+        :param patience: seconds to wait for another process that holds the store.
+        :raises BusyStoreError: it still does.
         :raises MemoryRootError: the root is missing or cannot be read.
         :raises StoreError: as `sync`.
         """
@@ -168,10 +187,10 @@ class MemoryStore:
         if not certain or not root.unchanged_since(known):
             files = root.read_files(known)
             if not certain or not files.hold_the_same(known):
-                with self._writing() as connection:
+                with self._writing(patience) as connection:
                     return apply_files(connection, files, analyzer)
             if files.fingerprints != known:
-                with self._writing() as connection:
+                with self._writing(patience) as connection:
                     write_fingerprints(connection, files.fingerprints)
         with self._reading() as connection:
             return last_report(connection)
@@ -310,11 +329,12 @@ class MemoryStore:
             yield self._reader.connection
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self, patience: float = BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
         if self._writer is None:
             raise StoreError(f"the store {self.path} was opened to read only")
-        with self._writer.lock, translated(self.path), transaction(self._writer.connection, write=True):
-            yield self._writer.connection
+        connection = self._writer.connection
+        with self._writer.lock, translated(self.path), patient_write(connection, self.path, patience):
+            yield connection
 
 
 # The counter and not the highest number there is: vectors are dropped, and a version only goes up.
@@ -330,10 +350,13 @@ def open_store(path: Path) -> MemoryStore:
     """
     try:
         return MemoryStore.open(path)
-    except StoreError as error:
-        if not path.is_file() or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
-            raise
-        store = MemoryStore.open(path, read_only=True)
+    except (DamagedStoreError, StoreVersionError):
+        raise
+    except StoreError as error:  # it may not be written to, or there is no room on the disk
+        try:
+            store = MemoryStore.open(path, read_only=True)
+        except StoreError:
+            raise error from None
         warnings.warn(f"{error}. It is read as it is; sync will fail", RuntimeWarning, stacklevel=3)
         return store
 

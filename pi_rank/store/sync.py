@@ -23,8 +23,8 @@ from pi_rank.store.kept import (
     root_name,
     unsure_of_tombstones,
 )
-from pi_rank.store.marks import forget_marks, new_mark
 from pi_rank.store.pieces import read_known, write_known
+from pi_rank.store.rows import forget_marks, new_mark
 
 _KNOWN_ROWS = "SELECT id, rowid, content_hash, file, text_hash FROM records"
 # The vectors' index leads with the model: named one by one, no vector of another text is looked at.

@@ -50,11 +50,18 @@ class Memory(NamedTuple):
     rule: RankingRule
     reranking: RerankStage
     relevance_floor: float | None
+    trouble: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> list[str]:
-        """What of the files that a turn reads could not be read, and what was done instead."""
-        return [*self.config.warnings, *self.notes.warnings]
+        """What of store and files that a turn reads could not be read, and what was done instead."""
+        found = [*self.trouble, *self.snapshot.warnings]
+        if self.snapshot.damaged:
+            found.append(
+                f"{len(self.snapshot.damaged)} records of the store are damaged and left out; "
+                "`pi-rank doctor` names them, `pi-rank rebuild` makes them anew"
+            )
+        return [*found, *self.config.warnings, *self.notes.warnings]
 
 
 class Stopwatch:

@@ -76,7 +76,8 @@ def test_a_file_in_its_place_is_believed_at_once(store, root):
 
 
 def test_a_line_that_was_taken_out_is_believed_at_once(store, root):
-    write(root.path, L2, *LINES[:5], *LINES[9:])
+    lines = [*LINES[:5], *LINES[9:]]
+    (root.path / L2).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     report = store.sync_root(root, ANALYZER)
     assert (report.removed, report.warnings) == (4, ())
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import pi_rank.store.identity
+import pi_rank.store.places
 from pi_rank.memory.root import MemoryRoot
-from pi_rank.store.identity import was_ours
+from pi_rank.store.places import was_ours
 from pi_rank.store.rebuild import rebuild
 from pi_rank.store.schema import ForeignFileError
 from pi_rank.store.store import MemoryStore, default_store_path
@@ -31,7 +31,7 @@ def root(tmp_path):
 def somebody_elses(folder):
     yield "notes.txt", b"Dear diary, today\n" * 40
     yield "short.txt", b"x"
-    yield "code.py", Path(pi_rank.store.identity.__file__).read_bytes()
+    yield "code.py", Path(pi_rank.store.places.__file__).read_bytes()
     yield "quotes.md", b'CREATE VIRTUAL TABLE records_fts USING fts5 "pi_rank-0123456789abcdef01234567"\n' * 9
     yield "image.png", b"\x89PNG\r\n\x1a\n" + random.Random(1).randbytes(9000)
     yield "zeros.bin", bytes(8192)

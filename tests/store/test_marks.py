@@ -13,7 +13,7 @@ from pi_rank import MemoryEngine, StoreError
 from pi_rank.memory.root import MemoryRoot
 from pi_rank.snapshot import saved as saved_snapshot
 from pi_rank.snapshot.snapshot import load_snapshot, refresh_snapshot
-from pi_rank.store import marks
+from pi_rank.store import rows
 from pi_rank.store.store import MemoryStore
 from tests.support.memory import write_root
 from tests.support.memory_files import L2, CountingAnalyzer, line, write
@@ -115,7 +115,7 @@ def test_vectors_of_the_lost_time_are_not_taken_for_those_that_came_since(tmp_pa
 
 
 def test_marks_are_kept_for_a_while_and_readers_from_before_read_everything(tmp_path, monkeypatch):
-    monkeypatch.setattr(marks, "MOST_MARKS", 3)
+    monkeypatch.setattr(rows, "MOST_MARKS", 3)
     root, seen = tmp_path / "root", []
     with MemoryStore.open(tmp_path / "store.sqlite3") as store:
         for number in range(6):

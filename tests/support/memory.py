@@ -6,6 +6,7 @@ import json
 from contextlib import contextmanager
 
 from pi_rank import MemoryEngine
+from tests.support.memory_files import replace_with
 
 DEFAULTS = {
     "layer": "L2",
@@ -24,9 +25,9 @@ def write_root(root, records, tombstones=(), config=None):
     memory = root / "memory"
     memory.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(DEFAULTS | record, ensure_ascii=False) for record in records]
-    (memory / "L2.playbooks.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    replace_with(memory / "L2.playbooks.jsonl", "".join(f"{line}\n" for line in lines).encode())
     deleted = [json.dumps({"deleted_record_id": record_id}) for record_id in tombstones]
-    (memory / "tombstones.jsonl").write_text("".join(f"{line}\n" for line in deleted), encoding="utf-8")
+    replace_with(memory / "tombstones.jsonl", "".join(f"{line}\n" for line in deleted).encode())
     if config is not None:
         (root / "config.json").write_text(json.dumps(config), encoding="utf-8")
     return root

@@ -21,11 +21,17 @@ def line(id_="mem_a", **fields):
 
 
 def write(root: Path, file: str, *lines: str | bytes) -> Path:
-    """Write a file under the root, one line each."""
-    path = root / file
+    """Put a file under the root, one line each, in the place of what is there."""
+    data = b"".join((item if isinstance(item, bytes) else item.encode()) + b"\n" for item in lines)
+    return replace_with(root / file, data)
+
+
+def replace_with(path: Path, data: bytes) -> Path:
+    """Put a file in the place of another, as a program does that nobody is to see at work."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join((item if isinstance(item, bytes) else item.encode()) + b"\n" for item in lines))
-    return path
+    new = path.with_name(f"{path.name}.new")
+    new.write_bytes(data)
+    return new.replace(path)
 
 
 def settle(path: Path) -> Path:

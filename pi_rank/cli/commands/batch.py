@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         open_answers(arguments.output, resume=arguments.resume) as answers,
     ):
         if not arguments.no_sync:
-            session.synced(memory)
+            session.caught_up(memory)
         total = count_turns(arguments.turns)
         turns, asked = tee(_usable(arguments.turns, read_turns(arguments.turns, after=answers.answered)))
         results = memory.iterate_batch(

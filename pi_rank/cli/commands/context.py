@@ -70,8 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Answer one turn and print it."""
     prompt = options.prompt_text(arguments.prompt)
     with session.opened(arguments) as memory:
-        if not arguments.no_sync:
-            session.synced(memory)
+        told = () if arguments.no_sync else session.caught_up(memory, arguments.deadline_ms).warnings
         result = memory.build_retrieval_context(
             session.turn(arguments, prompt),
             today=arguments.today,
@@ -80,7 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
             deadline_ms=arguments.deadline_ms,
         )
     for warning in result.stats["warnings"]:
-        note(f"warning: {warning}")
+        if warning not in told:
+            note(f"warning: {warning}")
     if arguments.form == "pi-message":
         print_json(result.as_custom_message())
         return 0

@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     scoped = arguments.cwd or arguments.profile
     with session.opened(arguments) as memory:
         if not arguments.no_sync:
-            session.synced(memory)
+            session.caught_up(memory)
         turn = session.turn(arguments, query) if scoped else None
         hits = memory.search(query, k=arguments.k, mode=arguments.mode, context=turn)
     _print(hits, as_json=arguments.json)
