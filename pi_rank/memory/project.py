@@ -17,7 +17,7 @@ import msgspec
 from pi_rank.errors import ContextError
 from pi_rank.foreign_files import SMALL_BYTES, read_foreign
 from pi_rank.memory.pi_identity import pi_project_id, short_hash
-from pi_rank.memory.settings import SETTINGS_SECTION, exists, read_settings
+from pi_rank.memory.settings import SETTINGS_SECTION, Settings, exists, read_settings
 
 ProjectSource = Literal["settings", "git-remote", "git-root", "package", "folder"]
 MOST_NAME = 256  # characters of a package's name; npm takes 214
@@ -66,12 +66,15 @@ def resolve_project(directory: str | Path) -> Project:
     package = _find_package(folder, git_root)
     root = git_root or (package[0] if package else folder)
     name = package[1] if package else _repository(git_root or root).name.removesuffix(".git")
-    project_id, source = _identify(folder, git_root, package[1] if package else None)
-    return Project(project_id, source, root, name, _pi_id(folder, git_root))
+    settings = read_settings(folder)
+    project_id, source = _identify(folder, settings, git_root, package[1] if package else None)
+    return Project(project_id, source, root, name, _pi_id(folder, settings, git_root))
 
 
-def _identify(folder: Path, git_root: Path | None, package: str | None) -> tuple[str, ProjectSource]:
-    explicit = _explicit_identity(folder)
+def _identify(
+    folder: Path, settings: Settings | None, git_root: Path | None, package: str | None
+) -> tuple[str, ProjectSource]:
+    explicit = _explicit_identity(settings)
     if explicit:
         return explicit, "settings"
     if git_root is not None:
@@ -84,9 +87,9 @@ def _identify(folder: Path, git_root: Path | None, package: str | None) -> tuple
     return slug(folder.name) or f"folder-{short_hash(str(folder))}", "folder"
 
 
-def _pi_id(folder: Path, git_root: Path | None) -> str:
-    found = read_settings(folder)
-    section = found.values.get(SETTINGS_SECTION) if found and found.folder == folder else None
+def _pi_id(folder: Path, settings: Settings | None, git_root: Path | None) -> str:
+    own = settings if settings and settings.folder == folder else None
+    section = own.values.get(SETTINGS_SECTION) if own else None
     identity = section.get("projectIdentity") if isinstance(section, dict) else None
     settings_id = identity.get("project_id") if isinstance(identity, dict) else None
     package = next((parent for parent in _upward(folder) if _believed(parent / "package.json", folder)), None)
@@ -99,10 +102,9 @@ def _pi_id(folder: Path, git_root: Path | None) -> str:
     )
 
 
-def _explicit_identity(folder: Path) -> str:
+def _explicit_identity(settings: Settings | None) -> str:
     """The slug of `projectIdentity`, an id or an object with `project_id`; empty if there is none."""
-    found = read_settings(folder)
-    identity = found.values.get("projectIdentity") if found else None
+    identity = settings.values.get("projectIdentity") if settings else None
     if isinstance(identity, dict):
         identity = identity.get("project_id")
     return slug(identity) if isinstance(identity, str) else ""
