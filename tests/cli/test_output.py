@@ -29,6 +29,7 @@ class Terminal(io.StringIO):
         ("\x1b[31mred\x1b[0m\x07", None, "[31mred [0m"),
         ("left \u202eright\u202c", None, "left right"),
         ("lone \ud83d half", None, "lone half"),
+        ("mem\u3164\u115f \u2800 a\u034fb ⚠️", None, "mem a b ⚠️"),
         ("abcdef", 6, "abcdef"),
         ("abcdefg", 6, "abcde…"),
         ("部署前检查", 10, "部署前检查"),
