@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pi_rank.names import names_in
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.config import MARKDOWN, Collection, Config
 from pi_rank.qmd.index.index import open_index, translated
@@ -97,6 +98,12 @@ class Library:
         if self.warm is None or len(collections) != 1 or collections[0].kind == MARKDOWN:
             return Ranked("none", [])
         return self.warm.memory_hybrid(collections[0], text, k)
+
+    def named(self, text: str, collections: list[Collection]) -> list[Found]:
+        """The active records that a text names by their ids."""
+        names = names_in(text)
+        shelves = (self.memory(each) for each in collections if each.kind != MARKDOWN) if names else ()
+        return [found for shelf in shelves if shelf for found in shelf.named(names)]
 
     def _why_cold(self) -> str:
         if not is_held(self.places.daemon_lock):

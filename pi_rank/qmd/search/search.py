@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pi_rank.qmd.config import Collection
 from pi_rank.qmd.search.library import Library
-from pi_rank.qmd.shelves.found import Found, Ranked, relevance
+from pi_rank.qmd.shelves.found import OFF_TOPIC, Found, Ranked, relevance
 from pi_rank.qmd.shelves.query_language import Document, Search, parse_document
 
 DEPTH = 100  # documents that each source hands to the fusion
@@ -39,15 +39,17 @@ class Answer(NamedTuple):
 
 
 def search(library: Library, text: str, collections: list[Collection], k: int) -> Answer:
-    """By words: all of them, or, where no document has all, any."""
-    return _of_one(Search(LEX, text), library.lexical(text, collections, k))
+    """By words: all of them, or, where no document has all, any; records that the text names by id first."""
+    answer = _of_one(Search(LEX, text), library.lexical(text, collections, k))
+    return _with_named(answer, library.named(text, collections), k)
 
 
 def vsearch(library: Library, text: str, collections: list[Collection], k: int) -> Answer:
     """By meaning; by any of the words where meaning cannot be had in time."""
     document = parse_document(text)
     question = " ".join(each.query for each in document.searches) if document else text
-    return _of_one(Search(VEC, question), _by_meaning(library, question, collections, k))
+    answer = _of_one(Search(VEC, question), _by_meaning(library, question, collections, k))
+    return _with_named(answer, library.named(question, collections), k)
 
 
 def query(library: Library, text: str, collections: list[Collection], k: int) -> Answer:
@@ -55,8 +57,12 @@ def query(library: Library, text: str, collections: list[Collection], k: int) ->
     document = parse_document(text)
     if document is not None:
         return structured(library, document, collections, k)
+    return _with_named(_plain(library, text, collections, k), library.named(text, collections), k)
+
+
+def _plain(library: Library, text: str, collections: list[Collection], k: int) -> Answer:
     ranked = library.hybrid(text, collections, k)
-    if ranked.found:
+    if ranked.found or ranked.mode == OFF_TOPIC:
         return _of_one(Search(LEX, text), ranked)
     words = library.lexical(text, collections, max(k, DEPTH), sentence=True)
     meaning = library.semantic(text, collections, max(k, DEPTH))
@@ -120,6 +126,16 @@ def _why(sources: list[Source]) -> str:
 
 def _of_one(asked: Search, ranked: Ranked) -> Answer:
     return Answer(ranked.mode, ranked.found, [Source(asked, 1.0, ranked)], ranked.why)
+
+
+def _with_named(answer: Answer, named: list[Found], k: int) -> Answer:
+    """The answer with the records that the question names before all others."""
+    if not named:
+        return answer
+    known = {found.uri for found in named}
+    rest = [found for found in answer.found if found.uri not in known]
+    mode = answer.mode if answer.found else "id"
+    return answer._replace(mode=mode, found=[*named, *rest][:k])
 
 
 def _by_words(library: Library, text: str, collections: list[Collection], k: int) -> Ranked:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+# How a memory is ranked that has nothing to do with the question: the answer is that there is none.
+OFF_TOPIC = "off topic"
+
 
 class Found(NamedTuple):
     """A document in a ranking. `score`: 0 to 1. `hash`: sha256 of its content. `span`: its best characters.
@@ -44,8 +47,9 @@ class Found(NamedTuple):
 class Ranked(NamedTuple):
     """One source's documents, best first.
 
-    `mode`: `all` or `any` of the words, `terms` like them, `semantic`, `hybrid`, or `none`. `why`: what could
-    not be ranked by meaning, in a clause for the person who asked; empty where nothing is missing.
+    `mode`: `all` or `any` of the words, `terms` like them, `semantic`, `hybrid`, `none`, or `OFF_TOPIC`.
+    `why`: what could not be ranked by meaning, in a clause for the person who asked; empty where nothing is
+    missing.
     """
 
     mode: str

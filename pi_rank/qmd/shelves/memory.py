@@ -86,6 +86,14 @@ class MemoryShelf:
         ).fetchone()[0]
         return Embedded(vectors, pending)
 
+    def named(self, ids: Sequence[str]) -> list[Found]:
+        """The active records of these ids, each as what was asked for."""
+        marks = ", ".join("?" * len(ids))
+        rows = self._connection.execute(
+            f"SELECT payload FROM records WHERE active AND id IN ({marks}) ORDER BY id", tuple(ids)
+        )
+        return [found_record(self._name, json.loads(payload), 1.0) for (payload,) in rows]
+
     def documents(self) -> list[StoredDocument]:
         """Every active record as a document, in order of ids."""
         rows = self._connection.execute("SELECT payload FROM records WHERE active ORDER BY id")

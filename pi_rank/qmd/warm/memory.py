@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from pi_rank.errors import StoreError
-from pi_rank.qmd.shelves.found import Found, Ranked, relevance
+from pi_rank.qmd.shelves.found import OFF_TOPIC, Found, Ranked, relevance
 from pi_rank.qmd.shelves.fts import bound
 from pi_rank.qmd.shelves.memory import found_record
 from pi_rank.qmd.shelves.query_language import MAX_TERMS
@@ -19,12 +19,14 @@ from pi_rank.ranking.terms import matching_terms
 from pi_rank.snapshot.snapshot import Snapshot, load_snapshot, refresh_snapshot
 from pi_rank.store.store import MemoryStore
 from pi_rank.turn.ranking import rank
+from pi_rank.turn.relevance import relevant
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pi_rank.ranking.analysis import FtsAnalyzer
     from pi_rank.ranking.lexical import LexicalIndex
+    from pi_rank.turn.ranking import Ranking
 
 
 class WarmMemory:
@@ -74,6 +76,8 @@ class WarmMemory:
         vector, why = self._vector(snapshot, text)
         if snapshot is None or snapshot.vectors is None or vector is None:
             return Ranked("none", [], why)
+        if self._off_topic(self._ranking(snapshot, text, vector, k)):
+            return Ranked(OFF_TOPIC, [], why)
         hits = snapshot.vectors.search(
             vector, k, eligible=snapshot.active.view(np.uint8), tie_rank=snapshot.tie_rank
         )
@@ -90,7 +94,9 @@ class WarmMemory:
         vector, why = self._vector(snapshot, text)
         if snapshot is None or snapshot.vectors is None or vector is None:
             return Ranked("none", [], why)
-        ranking = rank(snapshot, self._analyzer, text, vector, snapshot.active.view(np.uint8), depth=k)
+        ranking = self._ranking(snapshot, text, vector, k)
+        if self._off_topic(ranking):
+            return Ranked(OFF_TOPIC, [], why)
         if ranking.mode != "hybrid":
             return Ranked("none", [], why)
         rows = ranking.rows[:k]
@@ -99,6 +105,14 @@ class WarmMemory:
         scores = np.maximum.accumulate(relevance(cosines, shares)[::-1])[::-1]
         pairs = zip(rows.tolist(), scores.tolist(), strict=True)
         return Ranked("hybrid", [self._found(snapshot, row, score) for row, score in pairs], why)
+
+    def _ranking(self, snapshot: Snapshot, text: str, vector: npt.NDArray[np.float32], k: int) -> Ranking:
+        eligible = snapshot.active.view(np.uint8)
+        return rank(snapshot, self._analyzer, text, vector, eligible, depth=k)
+
+    def _off_topic(self, ranking: Ranking) -> bool:
+        """Whether a turn would select nothing, since nothing in memory has to do with the query."""
+        return relevant(ranking, self._models.of(self._model).relevance_floor).off_topic
 
     def _shares(
         self, snapshot: Snapshot, terms: tuple[str, ...], rows: npt.NDArray[np.int32]
