@@ -42,6 +42,7 @@ class SnapshotKeeper:
         self._refreshing = threading.Lock()
         self._asked = 0
         self._frozen = False
+        self._writes = False
         self._compaction: threading.Thread | None = None
 
     def current(self, model_id: str | None) -> Snapshot:
@@ -68,6 +69,7 @@ class SnapshotKeeper:
         :param changed: whether the sync changed anything.
         :raises StoreError: the store cannot be read.
         """
+        self._writes = True
         if changed or self._snapshot is not None or not self._saved.path.exists():
             self._saved.save(self._newest(model_id))
 
@@ -84,9 +86,25 @@ class SnapshotKeeper:
             self._compaction.join()
 
     def close(self) -> None:
-        """Ends what runs in the background. Closing twice is harmless; the store is left open."""
+        """Ends what runs in the background. Closing twice is harmless; the store is left open.
+
+        Where this keeper writes the file, nothing is left in it then of records that went.
+        """
+        if self._writes and not self._frozen:
+            self._forget_the_gone()
         self.freeze()
         self._snapshot = None
+
+    def _forget_the_gone(self) -> None:
+        now = self._snapshot
+        if now is None or now.live_count == len(now.ids) or not self._saved.path.exists():
+            return
+        try:
+            self._saved.replace(load_snapshot(self._store, now.model_id))
+            self._store.fold_log()
+        except StoreError as error:
+            _log.warning("records that went may still be in %s: %s", self._saved.path, error)
+            self._saved.discard()
 
     def _is_current(self, snapshot: Snapshot, model_id: str | None) -> bool:
         try:

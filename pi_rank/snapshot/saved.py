@@ -54,7 +54,7 @@ class SavedSnapshot:
         except CacheMismatch as error:
             if self.path.exists():
                 self._tell(f"snapshot: {error}")
-                self._discard()
+                self.discard()
             return None
         self._saved = _extent(saved)
         snapshot = refresh_snapshot(saved, self._store, model_id)
@@ -65,8 +65,11 @@ class SavedSnapshot:
 
     def save(self, snapshot: Snapshot) -> None:
         """Writes the file, if the store is large enough and has moved on enough for that to pay."""
-        if snapshot.live_count < MIN_ROWS or snapshot.damaged or self._reaches(snapshot):
-            return
+        if snapshot.live_count >= MIN_ROWS and not snapshot.damaged and not self._reaches(snapshot):
+            self.replace(snapshot)
+
+    def replace(self, snapshot: Snapshot) -> None:
+        """Writes the file; where that fails, the next start reads the whole store."""
         try:
             write_snapshot(snapshot, self.path, self._store.uuid)
         except OSError as error:
@@ -83,8 +86,8 @@ class SavedSnapshot:
         lag = abs(now.rows - saved.rows) + abs(now.dead - saved.dead) + abs(nodes)
         return lag <= MAX_LAG * saved.rows
 
-    def _discard(self) -> None:
-        """So that a sync with nothing new, which does not read the file, sees that one is missing."""
+    def discard(self) -> None:
+        """Remove the file: a sync with nothing new, which does not read it, then sees that one is missing."""
         try:
             self.path.unlink(missing_ok=True)
         except OSError as error:

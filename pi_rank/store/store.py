@@ -211,6 +211,7 @@ class MemoryStore:
             forget_records(connection, contents.root)
             report = apply_contents(connection, contents, analyzer)
             drop_unusable_vectors(connection)
+            connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")  # of what went
             return report
 
     def rows(self, since: StoreVersion | None = None) -> RowChanges:
@@ -295,6 +296,15 @@ class MemoryStore:
         """
         with self._writing() as connection:
             return hand_over(connection, name, model_id)
+
+    def fold_log(self) -> None:
+        """Fold the write-ahead log into the file and empty it, as far as readers let that happen now.
+
+        What was deleted is overwritten in the file; the log may still hold the pages from before.
+        """
+        if self._writer is not None:
+            with self._writer.lock, translated(self.path):
+                self._writer.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def drop_vectors(self, model_id: str) -> None:
         """Forget a model's vectors, once another model's are complete."""

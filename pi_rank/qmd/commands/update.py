@@ -168,12 +168,15 @@ def _update_files(call: Call, collection: Collection) -> Counts:
 
 def _update_memory(call: Call, collection: Collection) -> Counts:
     from pi_rank.memory.root import MemoryRoot
+    from pi_rank.snapshot.file import snapshot_path
     from pi_rank.store.store import MemoryStore
 
     analyzer = FtsAnalyzer()
     try:
         with MemoryStore.open(collection.store) as store:
             report = store.sync_root(MemoryRoot(collection.path), analyzer)
+            if report.removed or report.changed:  # whoever answers next makes it anew, without what went
+                snapshot_path(store.path).unlink(missing_ok=True)
     finally:
         analyzer.close()
     skipped = [f"{line.file}:{line.line}: {line.reason}" for line in report.skipped]

@@ -91,7 +91,7 @@ class Warm:
                     root, model="default" if self._models.enabled else None
                 )
             known = self._engines[root]
-        known.sync()
+        known.catch_up()
         return known
 
     def _warm_files(self) -> WarmFiles:

@@ -1,0 +1,63 @@
+"""A record that went is in no file of ours any more once the engine that took it out is closed."""
+
+from __future__ import annotations
+
+import pytest
+
+from pi_rank import MemoryEngine
+from pi_rank.snapshot import saved as saved_snapshot
+from tests.support.memory import write_root
+from tests.support.snapshots import EMBEDDER
+
+SECRET = b"SECRETSTATEMENT"
+
+
+@pytest.fixture
+def opened(tmp_path, monkeypatch):
+    """Opens an engine on records; their snapshot is kept in a file, however few they are."""
+    monkeypatch.setattr(saved_snapshot, "MIN_ROWS", 0)
+
+    def on(records, tombstones=()):
+        root = write_root(tmp_path / "root", records, tombstones=tombstones)
+        return MemoryEngine.open(root, store=tmp_path / "store.sqlite3", model=EMBEDDER)
+
+    return on
+
+
+def holding(folder):
+    return sorted(path.name for path in folder.glob("store*") if SECRET in path.read_bytes())
+
+
+RECORDS = [{"id": f"mem_{n}", "statement": f"number {n} of many"} for n in range(200)]
+SECRETS = [*RECORDS, {"id": "mem_x", "statement": f"{SECRET.decode()} that the user deletes", "tags": ["x"]}]
+
+
+@pytest.mark.parametrize(
+    "instead", [[], [{"id": "mem_x", "statement": "something else"}]], ids=["gone", "changed"]
+)
+def test_a_deleted_text_is_in_no_file_of_ours(tmp_path, opened, instead):
+    with opened(SECRETS) as engine:
+        engine.sync()
+    assert holding(tmp_path) == ["store.sqlite3", "store.sqlite3.snapshot"]
+    with opened(RECORDS + instead) as engine:
+        engine.sync()
+        assert len(engine.search("number", k=300, mode="lexical")) == 200
+    assert holding(tmp_path) == []
+    with opened(RECORDS + instead) as engine:
+        assert engine.sync().unchanged == 200 + len(instead)
+        assert len(engine.search("number", k=300, mode="lexical")) == 200
+        assert engine.status()["rebuilt"] == []
+
+
+def test_a_killed_engines_leavings_go_with_the_next(tmp_path, opened):
+    with opened(SECRETS) as engine:
+        engine.sync()
+    engine = opened(RECORDS)
+    engine.sync()
+    engine._keeper._writes = False  # it ends without closing
+    engine.close()
+    assert holding(tmp_path) == ["store.sqlite3.snapshot"]
+    with opened(RECORDS) as engine:
+        engine.sync()
+        engine.search("number")
+    assert holding(tmp_path) == []
