@@ -99,7 +99,7 @@ def comparison(before: Sequence[Build], now: Sequence[Build]) -> str:
     shared = [_of(new, common) / _of(old, common) for old, new in pairs]
     return (
         f"This tree over the other, from round to round: the whole {min(whole):.2f} to {max(whole):.2f}, "
-        f"the {len(common)} modules that both have {min(shared):.2f} to {max(shared):.2f}.\n"
+        f"the modules that both have ({len(common)}) {min(shared):.2f} to {max(shared):.2f}.\n"
     )
 
 
