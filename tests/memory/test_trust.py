@@ -261,3 +261,15 @@ def test_a_path_that_cannot_be_one_is_left_out(home, named):
     root, said = found(folder)
     assert root == default(home)
     assert "is left out" in said[0]
+
+
+@posix
+def test_a_group_of_the_user_alone_is_nobody_else(home):
+    from pi_rank.foreign_files import _is_private
+
+    folder = project(home / "work/app", "~/.pi/agent/pi-memory", "mine")
+    for path in (folder, folder / ".pi", folder / ".pi/settings.json"):
+        path.chmod(path.stat().st_mode | 0o020)
+    if not _is_private((folder / ".pi").stat().st_gid):
+        pytest.skip("this user has no group of his own")
+    assert resolve_project(folder).id == "mine"
