@@ -12,6 +12,8 @@ from pathlib import Path
 from pi_rank.private_files import open_private
 
 RETRY_SECONDS = 0.02
+# Whoever only looks whether a lock is held has it for a moment, which must not look like a holder.
+PROBE_SECONDS = 0.5
 
 
 class Held(Exception):
@@ -23,7 +25,7 @@ class Held(Exception):
 
 
 @contextmanager
-def exclusive(path: Path, wait_seconds: float = 0.0) -> Iterator[None]:
+def exclusive(path: Path, wait_seconds: float = PROBE_SECONDS) -> Iterator[None]:
     """Hold the lock file `path`, which stays behind: removing it would let two holders in.
 
     :raises Held: another process has it, after `wait_seconds`.
@@ -57,7 +59,7 @@ def is_held(path: Path) -> bool:
     if not path.exists():
         return False
     try:
-        with exclusive(path):
+        with exclusive(path, 0.0):
             return False
     except Held:
         return True
