@@ -40,7 +40,7 @@ cdef extern from "encoder/kernels.hpp" namespace "pi_encoder" nogil:
         const char* name
         void (*encode)(const Model&, const Texts&, Scratch&, float*) except + nogil
     struct Kernels:
-        Kernel list[4]
+        Kernel list[5]
         size_t count
     const Kernels& supported_kernels()
 

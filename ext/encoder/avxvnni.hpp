@@ -20,6 +20,7 @@ typedef Pair<Floats8> Floats;
 typedef Pair<Ints8> Ints;
 typedef uint8_t Code;
 constexpr int TILE_ROWS = 6, TILE_OUTPUTS = LANES;
+constexpr int QUERIES = 2;
 
 #include "encoder/arithmetic.inc"
 
@@ -58,8 +59,7 @@ struct RowSums {
 };
 
 template <int ROWS>
-PI_ENCODER_INLINE void tile(const Code* codes, size_t in, const int8_t* weights,
-                            int32_t (&sums)[ROWS][TILE_OUTPUTS]) {
+PI_ENCODER_INLINE void tile(const Code* codes, size_t in, const int8_t* weights, int32_t* sums) {
     const __m256i none = _mm256_setzero_si256();
     RowSums r0 = {none, none}, r1 = r0, r2 = r0, r3 = r0, r4 = r0, r5 = r0;
     for (size_t i = 0; i < in; i += 4, weights += OUTPUTS * 4) {
@@ -71,14 +71,15 @@ PI_ENCODER_INLINE void tile(const Code* codes, size_t in, const int8_t* weights,
         if (ROWS > 4) r4.add(codes + 4 * in + i, low, high);
         if (ROWS > 5) r5.add(codes + 5 * in + i, low, high);
     }
-    r0.store(sums[0]);
-    if (ROWS > 1) r1.store(sums[1 % ROWS]);
-    if (ROWS > 2) r2.store(sums[2 % ROWS]);
-    if (ROWS > 3) r3.store(sums[3 % ROWS]);
-    if (ROWS > 4) r4.store(sums[4 % ROWS]);
-    if (ROWS > 5) r5.store(sums[5 % ROWS]);
+    r0.store(sums);
+    if (ROWS > 1) r1.store(sums + TILE_OUTPUTS);
+    if (ROWS > 2) r2.store(sums + 2 * TILE_OUTPUTS);
+    if (ROWS > 3) r3.store(sums + 3 * TILE_OUTPUTS);
+    if (ROWS > 4) r4.store(sums + 4 * TILE_OUTPUTS);
+    if (ROWS > 5) r5.store(sums + 5 * TILE_OUTPUTS);
 }
 
+#include "encoder/tiles.inc"
 #include "encoder/layers.inc"
 
 }  // namespace avxvnni

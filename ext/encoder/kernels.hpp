@@ -17,6 +17,10 @@
 #include "encoder/avx2.hpp"
 #include "encoder/avxvnni.hpp"
 #include "encoder/vnni.hpp"
+#if defined(__linux__)
+#define PI_ENCODER_AMX 1  // other systems have other ways to ask for it
+#include "encoder/amx.hpp"
+#endif
 #endif
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -33,7 +37,7 @@ struct Kernel {
 };
 
 struct Kernels {
-    Kernel list[4];  // best first; the last is the plain one
+    Kernel list[5];  // best first; the last is the plain one
     size_t count = 0;
 };
 
@@ -43,10 +47,13 @@ inline const Kernels& supported_kernels() {
         Kernels k;
 #ifdef PI_ENCODER_X86
         __builtin_cpu_init();
-        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-            __builtin_cpu_supports("avx512vnni"))
-            k.list[k.count++] = {"vnni", vnni::encode};
+        const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+                            __builtin_cpu_supports("avx512vnni");
+#ifdef PI_ENCODER_AMX
+        if (avx512 && amx::is_there()) k.list[k.count++] = {"amx", amx::encode};
+#endif
+        if (avx512) k.list[k.count++] = {"vnni", vnni::encode};
         if (__builtin_cpu_supports("avxvnni")) k.list[k.count++] = {"avxvnni", avxvnni::encode};
         if (__builtin_cpu_supports("avx2")) k.list[k.count++] = {"avx2", avx2::encode};
 #endif

@@ -124,7 +124,7 @@ inline Model read_model(const uint8_t* data, size_t size) {
     std::memcpy(&m.epsilon, data + 36, 4);
     const bool known = layers >= 1 && layers <= 64 && m.width >= 64 && m.width <= 4096 && m.width % 64 == 0 &&
                        m.inner >= 64 && m.inner <= 16384 && m.inner % 64 == 0 && m.heads >= 1 &&
-                       m.width % m.heads == 0 && m.width / m.heads % 16 == 0 && m.vocabulary >= 1 &&
+                       m.width % m.heads == 0 && m.width / m.heads % 16 == 0 && m.width / m.heads <= 256 && m.vocabulary >= 1 &&
                        m.vocabulary <= (1u << 22) && m.positions >= 1 && m.positions <= 65536 &&
                        m.epsilon > 0 && m.epsilon < 1;
     if (!known) throw std::invalid_argument("is of an architecture that this version does not run");

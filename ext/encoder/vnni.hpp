@@ -20,6 +20,7 @@ typedef Floats16 Floats;
 typedef Ints16 Ints;
 typedef uint8_t Code;
 constexpr int TILE_ROWS = 6, TILE_OUTPUTS = OUTPUTS;
+constexpr int QUERIES = 4;
 
 #include "encoder/arithmetic.inc"
 
@@ -58,13 +59,19 @@ struct RowSums {
 };
 
 template <int ROWS>
-PI_ENCODER_INLINE void tile(const Code* codes, size_t in, const int8_t* weights,
-                            int32_t (&sums)[ROWS][TILE_OUTPUTS]) {
+PI_ENCODER_INLINE void tile(const Code* codes, size_t in, const int8_t* weights, int32_t* sums) {
     const __m512i none = _mm512_setzero_si512();
     RowSums r0 = {none, none, none, none}, r1 = r0, r2 = r0, r3 = r0, r4 = r0, r5 = r0;
     for (size_t i = 0; i < in; i += 4, weights += OUTPUTS * 4) {
         const __m512i line[4] = {_mm512_loadu_si512(weights), _mm512_loadu_si512(weights + 64),
                                  _mm512_loadu_si512(weights + 128), _mm512_loadu_si512(weights + 192)};
+        if (ROWS > 0) {
+            const char* ahead = reinterpret_cast<const char*>(weights + OUTPUTS * in);
+            _mm_prefetch(ahead, _MM_HINT_T1);
+            _mm_prefetch(ahead + 64, _MM_HINT_T1);
+            _mm_prefetch(ahead + 128, _MM_HINT_T1);
+            _mm_prefetch(ahead + 192, _MM_HINT_T1);
+        }
         r0.add(codes + i, line);
         if (ROWS > 1) r1.add(codes + in + i, line);
         if (ROWS > 2) r2.add(codes + 2 * in + i, line);
@@ -72,14 +79,15 @@ PI_ENCODER_INLINE void tile(const Code* codes, size_t in, const int8_t* weights,
         if (ROWS > 4) r4.add(codes + 4 * in + i, line);
         if (ROWS > 5) r5.add(codes + 5 * in + i, line);
     }
-    r0.store(sums[0]);
-    if (ROWS > 1) r1.store(sums[1 % ROWS]);
-    if (ROWS > 2) r2.store(sums[2 % ROWS]);
-    if (ROWS > 3) r3.store(sums[3 % ROWS]);
-    if (ROWS > 4) r4.store(sums[4 % ROWS]);
-    if (ROWS > 5) r5.store(sums[5 % ROWS]);
+    r0.store(sums);
+    if (ROWS > 1) r1.store(sums + TILE_OUTPUTS);
+    if (ROWS > 2) r2.store(sums + 2 * TILE_OUTPUTS);
+    if (ROWS > 3) r3.store(sums + 3 * TILE_OUTPUTS);
+    if (ROWS > 4) r4.store(sums + 4 * TILE_OUTPUTS);
+    if (ROWS > 5) r5.store(sums + 5 * TILE_OUTPUTS);
 }
 
+#include "encoder/tiles.inc"
 #include "encoder/layers.inc"
 
 }  // namespace vnni

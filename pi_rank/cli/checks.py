@@ -109,10 +109,7 @@ def check_libraries(_: argparse.Namespace) -> Check:
     """The libraries that pi_rank needs can be loaded; which versions they have."""
     from importlib.metadata import version
 
-    from pi_rank.embedding.runtime import silence_onnxruntime
-
-    silence_onnxruntime()
-    names = ["numpy", "msgspec", "onnxruntime", "tokenizers", "platformdirs", "tqdm"]
+    names = ["numpy", "msgspec", "platformdirs", "tqdm"]
     broken = [f"{name} ({error})" for name in names if (error := _import_error(name))]
     if broken:
         return Check(

@@ -42,6 +42,10 @@ def load_embedder(model: str = "default") -> Embedder:
     from pi_rank.embedding import cards, registry
 
     card = registry.find_card(model)
+    if isinstance(card, cards.EncoderCard):
+        from pi_rank.embedding.encoder import EncoderEmbedder
+
+        return EncoderEmbedder(card)
     if isinstance(card, cards.OnnxCard):
         from pi_rank.embedding.onnx import OnnxEmbedder
 

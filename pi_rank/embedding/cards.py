@@ -30,6 +30,40 @@ class FileCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return Path(self.path).parent / self.directory
 
 
+class EncoderCard(FileCard, frozen=True, kw_only=True, tag_field="runtime", tag="bert-int8"):
+    """A BERT encoder as one file, encoder.bin, that the compiled core runs; vectors are means over tokens.
+
+    Where the file holds no vocabulary, a tokenizers file, tokenizer.json, lies beside it.
+    """
+
+    checksum: str
+    """Of encoder.bin, by `pi_rank._core.encoder.checksum`: what is checked whenever it is loaded."""
+    max_tokens: int
+    head_tokens: int
+    query_prompt: str = ""
+    document_prompt: str = ""
+    relevance_floor: float | None = None
+    """A prompt whose relevance (pi_rank.ranking.blend) is below this is off the memory's subjects."""
+
+    @property
+    def model_id(self) -> str:
+        """Another file, limit or prompt is another model."""
+        return _digested(
+            self.id,
+            self.checksum,
+            self.files.get("tokenizer.json", ""),
+            self.max_tokens,
+            self.head_tokens,
+            self.query_prompt,
+            self.document_prompt,
+        )
+
+    @property
+    def problem(self) -> str:
+        """Why this card cannot be used; empty where it can."""
+        return _without_sha256(self, "encoder.bin") or _wrong_limits(self)
+
+
 class OnnxCard(FileCard, frozen=True, kw_only=True, tag_field="runtime", tag="onnx"):
     """A transformer as an ONNX graph, model.onnx, with a tokenizers file, tokenizer.json."""
 
@@ -58,14 +92,7 @@ class OnnxCard(FileCard, frozen=True, kw_only=True, tag_field="runtime", tag="on
     @property
     def problem(self) -> str:
         """Why this card cannot be used; empty where it can."""
-        if missing := _without_sha256(self, "model.onnx", "tokenizer.json"):
-            return missing
-        if 1 <= self.head_tokens < self.max_tokens:
-            return ""
-        return (
-            f"head_tokens must be from 1 to {self.max_tokens - 1} "
-            f"(one less than max_tokens), not {self.head_tokens}"
-        )
+        return _without_sha256(self, "model.onnx", "tokenizer.json") or _wrong_limits(self)
 
 
 class StaticCard(FileCard, frozen=True, kw_only=True, tag_field="runtime", tag="static"):
@@ -175,7 +202,7 @@ class SentenceTransformersCard(
         return ""
 
 
-Card = OnnxCard | StaticCard | EndpointCard | SentenceTransformersCard
+Card = EncoderCard | OnnxCard | StaticCard | EndpointCard | SentenceTransformersCard
 
 
 def runtime(card: Card) -> str:
@@ -190,3 +217,12 @@ def _digested(name: str, *parts: object) -> str:
 def _without_sha256(card: FileCard, *names: str) -> str:
     missing = sorted(set(names) - card.files.keys())
     return f"[files] gives no sha256 for {', '.join(missing)}" if missing else ""
+
+
+def _wrong_limits(card: EncoderCard | OnnxCard) -> str:
+    if 1 <= card.head_tokens < card.max_tokens:
+        return ""
+    return (
+        f"head_tokens must be from 1 to {card.max_tokens - 1} "
+        f"(one less than max_tokens), not {card.head_tokens}"
+    )

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pi_rank.embedding.encoder import EncoderEmbedder
     from pi_rank.embedding.onnx import OnnxEmbedder
 
+    Teacher = EncoderEmbedder | OnnxEmbedder
     Floats = NDArray[np.float32]
     Ints = NDArray[np.int64]
 
@@ -76,7 +78,7 @@ def read_passages(folder: Path) -> list[str]:
 
 
 def distill(
-    teacher: OnnxEmbedder,
+    teacher: Teacher,
     passages: Sequence[str],
     *,
     dimension: int,
@@ -123,7 +125,7 @@ class _Table:
     step: float
 
 
-def _encoded(teacher: OnnxEmbedder, texts: Sequence[str]) -> tuple[list[str], _Passages]:
+def _encoded(teacher: Teacher, texts: Sequence[str]) -> tuple[list[str], _Passages]:
     """The texts that have a token, and their tokens."""
     pairs = [(text, found) for text in texts if (found := teacher.plain_tokens(text))]
     ids = [found for _, found in pairs]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +9,8 @@ import numpy as np
 from pi_rank.embedding.cards import OnnxCard
 from pi_rank.embedding.registry import read_verified
 from pi_rank.embedding.runtime import import_onnxruntime
-from pi_rank.embedding.texts import VectorCache, load_tokenizer, readable
+from pi_rank.embedding.texts import VectorCache, on_all_cores
+from pi_rank.embedding.tokenizer import load_tokenizer
 from pi_rank.errors import ModelError
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-TEXTS_PER_TASK = 16
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
@@ -44,7 +42,7 @@ class OnnxEmbedder:
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Unit-length float32 [dimension], read-only; recent queries are answered from memory."""
-        return self._cache.get(text, lambda: self._embed(self._card.query_prompt + readable(text)))
+        return self._cache.get(text, lambda: self._embed(self._card.query_prompt + text))
 
     def embed_documents(
         self, texts: Sequence[str], progress: Callable[[int], None] | None = None
@@ -52,42 +50,20 @@ class OnnxEmbedder:
         """Unit-length float32 [len(texts), dimension], on all cores; `progress` is called in this thread."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
 
-        def embed_from(start: int) -> int:
-            part = texts[start : start + TEXTS_PER_TASK]
-            for row, text in enumerate(part, start):
-                vectors[row] = self._embed(self._card.document_prompt + readable(text))
-            return len(part)
+        def embed(part: Sequence[str]) -> NDArray[np.float32]:
+            return np.stack([self._embed(self._card.document_prompt + text) for text in part])
 
-        done = 0
-        pool = ThreadPoolExecutor(_cores(), thread_name_prefix="pi-rank-embed")
-        try:
-            tasks = [pool.submit(embed_from, start) for start in range(0, len(texts), TEXTS_PER_TASK)]
-            for task in as_completed(tasks):
-                done += task.result()
-                if progress is not None:
-                    progress(done)
-        finally:
-            pool.shutdown(cancel_futures=True)
+        on_all_cores(embed, texts, vectors, progress)
         return vectors
 
-    def tokens(self, text: str) -> list[int]:
-        """Token ids of `text`: of a long one the first `head_tokens`, then the last, `max_tokens` in all.
-
-        The end counts because that is where a prompt asks, after what was pasted into it.
-        """
-        ids: list[int] = self._tokenizer.encode(text).ids
-        head, limit = self._card.head_tokens, self._card.max_tokens
-        return ids if len(ids) <= limit else ids[:head] + ids[head - limit :]
-
-    def plain_tokens(self, text: str) -> list[int]:
+    def plain_tokens(self, text: str) -> Sequence[int]:
         """Token ids of `text` without the model's own marks, as a static model sees them."""
-        ids: list[int] = self._tokenizer.encode(readable(text), add_special_tokens=False).ids
-        return ids
+        return self._tokenizer.plain(text)
 
     def embed_tokens(self, progress: Callable[[int, int], None] | None = None) -> NDArray[np.float32]:
         """Unit-length float32 [vocabulary, dimension]: of each token alone between the model's marks."""
-        count = self._tokenizer.get_vocab_size()
-        marks = self._tokenizer.encode("").ids
+        count = len(self._tokenizer)
+        marks = self._tokens("")
         half = len(marks) // 2
         vectors = np.empty((count, self.dimension), np.float32)
         for token in range(count):
@@ -96,8 +72,17 @@ class OnnxEmbedder:
                 progress(token + 1, count)
         return vectors
 
+    def tokenizer_file(self) -> bytes:
+        """The model's tokenizers file, for a model distilled from it."""
+        return read_verified(self._card, "tokenizer.json")
+
+    def _tokens(self, text: str) -> list[int]:
+        ids, _ = self._tokenizer.encode([text], self._card.head_tokens, self._card.max_tokens)
+        found: list[int] = ids.tolist()
+        return found
+
     def _embed(self, text: str) -> NDArray[np.float32]:
-        return self._pooled(self.tokens(text))
+        return self._pooled(self._tokens(text))
 
     def _pooled(self, ids: list[int]) -> NDArray[np.float32]:
         hidden = self._run(np.array([ids], np.int64))[0]
@@ -134,7 +119,12 @@ class OnnxEmbedder:
 
 
 def _load_session(card: OnnxCard) -> Any:  # noqa: ANN401
-    onnxruntime = import_onnxruntime()
+    try:
+        onnxruntime = import_onnxruntime()
+    except ImportError as error:
+        raise ModelError(
+            f"model {card.id} needs onnxruntime, which is not installed: pip install 'pi-rank[onnx]'"
+        ) from error
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -147,10 +137,3 @@ def _load_session(card: OnnxCard) -> Any:  # noqa: ANN401
             f"model {card.id}: onnxruntime {onnxruntime.__version__} cannot load model.onnx: {error}. "
             "If it is an old one: pip install --upgrade onnxruntime"
         ) from error
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import mmap
+import os
 from pathlib import Path
 
 import msgspec
 
-from pi_rank.embedding.cards import Card, FileCard, SentenceTransformersCard
+from pi_rank.embedding.cards import Card, EncoderCard, FileCard, SentenceTransformersCard
 from pi_rank.errors import ModelError
 
 DEFAULT_MODEL = "minilm-l6-int8"
@@ -89,6 +91,33 @@ def read_verified(card: FileCard, name: str) -> bytes:
             f"expected {expected}. {_remedy(card)}"
         )
     _verified[path] = (state, expected)
+    return content
+
+
+def map_verified(card: EncoderCard, name: str) -> mmap.mmap:
+    """A model file mapped into memory, checked against the card's checksum as `read_verified` does it.
+
+    Its pages are the file's own: processes share them. Raises ModelError as `read_verified`.
+    """
+    from pi_rank._core.encoder import checksum
+
+    path = card.folder / name
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if status.st_size else None
+    except OSError as error:
+        raise ModelError(f"model file {path} cannot be read: {error.strerror}. {_remedy(card)}") from error
+    state = (status.st_size, status.st_mtime_ns, status.st_ino)
+    if content is not None and _verified.get(path) == (state, card.checksum):
+        return content
+    found = checksum(content or b"")
+    if content is None or found != card.checksum:
+        raise ModelError(
+            f"model file {path} is not the one its card describes: {status.st_size:,} bytes, "
+            f"checksum {found}, expected {card.checksum}. {_remedy(card)}"
+        )
+    _verified[path] = (state, card.checksum)
     return content
 
 

@@ -13,7 +13,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from pi_rank.embedding.registry import read_verified
-from pi_rank.embedding.texts import load_tokenizer, readable
+from pi_rank.embedding.tokenizer import load_tokenizer
 from pi_rank.errors import ModelError
 
 if TYPE_CHECKING:
@@ -36,30 +36,28 @@ class StaticEmbedder:
         self.model_id = card.model_id
         self.dimension = card.dimension
         self._tokenizer = load_tokenizer(card)
-        self._rows, self._scales = _load_table(card, self._tokenizer.get_vocab_size())
+        self._rows, self._scales = _load_table(card, len(self._tokenizer))
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Unit-length float32 [dimension], read-only."""
-        vector = self._mean(self._tokenizer.encode(readable(text), add_special_tokens=False).ids)
+        vector = self._mean(self._tokenizer.plain(text))
         vector.setflags(write=False)
         return vector
 
     def embed_documents(
         self, texts: Sequence[str], progress: Callable[[int], None] | None = None
     ) -> NDArray[np.float32]:
-        """Unit-length float32 [len(texts), dimension], tokenized on all cores; `progress` as they go."""
+        """Unit-length float32 [len(texts), dimension]; `progress` as they go."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for start in range(0, len(texts), TEXTS_PER_BATCH):
-            part = [readable(text) for text in texts[start : start + TEXTS_PER_BATCH]]
-            for row, encoding in enumerate(
-                self._tokenizer.encode_batch_fast(part, add_special_tokens=False), start
-            ):
-                vectors[row] = self._mean(encoding.ids)
+            part = texts[start : start + TEXTS_PER_BATCH]
+            for row, text in enumerate(part, start):
+                vectors[row] = self._mean(self._tokenizer.plain(text))
             if progress is not None:
                 progress(start + len(part))
         return vectors
 
-    def _mean(self, ids: list[int]) -> NDArray[np.float32]:
+    def _mean(self, ids: Sequence[int]) -> NDArray[np.float32]:
         total = self._scales[ids] @ self._rows[ids].astype(np.float32)
         length = float(np.linalg.norm(total))
         vector: NDArray[np.float32] = (

@@ -15,7 +15,7 @@ from pi_rank.errors import ModelError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pi_rank.embedding.cards import OnnxCard
+    from pi_rank.embedding.cards import EncoderCard, OnnxCard
     from pi_rank.embedding.distill import Distilled
 
 _LEGAL = ("LICENSE", "NOTICE")  # a distilled model is a derivative of its teacher
@@ -36,12 +36,15 @@ def make_folder(card: Path) -> Path:
     return folder
 
 
-def write_static_model(path: Path, teacher: OnnxCard, made: Distilled, *, seed: int) -> None:
+def write_static_model(
+    path: Path, teacher: EncoderCard | OnnxCard, made: Distilled, *, tokenizer: bytes, seed: int
+) -> None:
     """Writes the model's files into `make_folder(path)`, and then its card, `path`.
 
+    :param tokenizer: the teacher's tokenizers file.
     :raises ModelError: they cannot be written.
     """
-    files = {"table.npz": _table(made), "tokenizer.json": read_verified(teacher, "tokenizer.json")}
+    files = {"table.npz": _table(made), "tokenizer.json": tokenizer}
     files |= {name: read_verified(teacher, name) for name in _LEGAL if name in teacher.files}
     folder = make_folder(path)
     try:
@@ -59,7 +62,9 @@ def _table(made: Distilled) -> bytes:
     return content.getvalue()
 
 
-def _card(path: Path, teacher: OnnxCard, made: Distilled, files: dict[str, bytes], seed: int) -> str:
+def _card(
+    path: Path, teacher: EncoderCard | OnnxCard, made: Distilled, files: dict[str, bytes], seed: int
+) -> str:
     source = f"distilled from {teacher.model_id} on {made.passages} passages, seed {seed}"
     fields = {
         "runtime": "static",

@@ -1,24 +1,22 @@
-"""What the embedders share: which part of a text they read, its tokens, and vectors of recent queries."""
+"""What the embedders share: the part of a text that is read, texts on all cores, recent queries' vectors."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from threading import Lock
-from typing import TYPE_CHECKING, Any
-
-from pi_rank.embedding.registry import read_verified
-from pi_rank.errors import ModelError
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from pi_rank.embedding.cards import FileCard
-
 CACHED_QUERIES = 1024  # vectors: 1.5 MB at 384 dimensions
+TEXTS_PER_TASK = 16
 MAX_CHARACTERS = 8_192  # read of a text, half from each end: six times what 256 tokens of English need
 
 
@@ -48,29 +46,49 @@ class VectorCache:
         return vector
 
 
+def both_ends(text: str) -> str:
+    """A text, of a very long one its first and last characters."""
+    if len(text) <= MAX_CHARACTERS:
+        return text
+    half = MAX_CHARACTERS // 2
+    return f"{text[:half]} {text[-half:]}"
+
+
 def readable(text: str) -> str:
     """Both ends of a very long text; surrogate pairs joined, lone surrogates replaced: UTF-8 has neither."""
-    if len(text) > MAX_CHARACTERS:
-        half = MAX_CHARACTERS // 2
-        text = f"{text[:half]} {text[-half:]}"
+    text = both_ends(text)
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def load_tokenizer(card: FileCard) -> Any:  # noqa: ANN401
-    """The card's tokenizer.json, as a tokenizers.Tokenizer that neither pads nor truncates.
+def on_all_cores(
+    embed: Callable[[Sequence[str]], NDArray[np.float32]],
+    texts: Sequence[str],
+    vectors: NDArray[np.float32],
+    progress: Callable[[int], None] | None,
+) -> None:
+    """Fills `vectors` with what `embed` makes of some texts at a time; `progress` runs in this thread."""
 
-    Raises ModelError where the file is missing, altered, or no tokenizers file.
-    """
-    from tokenizers import Tokenizer
+    def embed_from(start: int) -> int:
+        part = texts[start : start + TEXTS_PER_TASK]
+        vectors[start : start + len(part)] = embed(part)
+        return len(part)
 
-    content = read_verified(card, "tokenizer.json")
+    done = 0
+    pool = ThreadPoolExecutor(_cores(), thread_name_prefix="pi-rank-embed")
     try:
-        tokenizer = Tokenizer.from_buffer(content)
-    except ValueError as error:
-        raise ModelError(f"model {card.id}: tokenizer.json is not a tokenizers file: {error}") from error
-    # Many such files pad and cut to 128 tokens: short texts get slow, long ones lose their end.
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
+        tasks = [pool.submit(embed_from, start) for start in range(0, len(texts), TEXTS_PER_TASK)]
+        for task in as_completed(tasks):
+            done += task.result()
+            if progress is not None:
+                progress(done)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

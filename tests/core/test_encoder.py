@@ -82,7 +82,8 @@ def test_approximations_of_the_reference():
     """Its polynomials, which the kernels share, against the functions themselves."""
     x = np.linspace(-12, 12, 100_001).astype(np.float32)
     phi = np.array([0.5 * (1 + math.erf(value / math.sqrt(2))) for value in x])
-    assert np.abs(reference.gelu(x) - x * phi).max() < 7e-6
+    assert np.abs(reference.gelu(x) - x * phi).max() < 6e-5
+    assert np.abs(reference.gelu(x) - x * phi)[np.abs(x) < 8].max() < 4e-5
     low = np.linspace(-86, 0, 100_001).astype(np.float32)
     assert np.abs(reference.exp(low) / np.exp(low.astype(np.float64)) - 1).max() < 1e-6
     assert reference.exp(np.float32([-200]))[0] < 1e-37

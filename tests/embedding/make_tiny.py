@@ -1,64 +1,65 @@
-"""Writes tests/embedding/tiny/: a real ONNX text encoder of 64 words whose hidden state is a table's row.
+"""Writes tests/embedding/tiny/: a real encoder file of 64 words whose hidden state is all but a table's row.
 
-Needs onnx: `python -m tests.embedding.make_tiny`. Its mean-pooled vector of a text is the mean of the rows.
+`python -m tests.embedding.make_tiny`. Its mean-pooled vector of a text is the mean of the rows, because the
+matrices are next to nothing and the marks' rows are zero.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 
 import numpy as np
 
+from models.encoder_file import EncoderFile
+from pi_rank._core.encoder import checksum
+from tests.support.encoder_files import random_weights
+
 FOLDER = Path(__file__).parent / "tiny"
-DIMENSION = 16
-MARKS = ["[CLS]", "[SEP]", "[UNK]"]
+DIMENSION, RANK = 64, 16
+MARKS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = [f"word{number}" for number in range(64)]
 
 
-def main():
-    from onnx import TensorProto, checker, helper, numpy_helper
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+def rows(count):
+    """Of RANK dimensions, with a mean of zero, as a layer norm leaves them; those of the marks are zero."""
+    draw = np.random.default_rng(0)
+    basis = draw.standard_normal((DIMENSION, RANK))
+    basis = np.linalg.qr(basis - basis.mean(axis=0))[0]
+    table = draw.standard_normal((count, RANK)) @ basis.T
+    table[: len(MARKS)] = 0
+    return table
 
-    vocabulary = {token: index for index, token in enumerate([*MARKS, *WORDS])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, "[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 0), ("[SEP]", 1)]
-    )
-    table = np.random.default_rng(0).standard_normal((len(vocabulary), DIMENSION)).astype(np.float32)
-    table[: len(MARKS)] *= 0.1
-    graph = helper.make_graph(
-        [helper.make_node("Gather", ["table", "input_ids"], ["hidden"])],
-        "tiny",
-        [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "tokens"])],
-        [helper.make_tensor_value_info("hidden", TensorProto.FLOAT, ["batch", "tokens", DIMENSION])],
-        [numpy_helper.from_array(table, "table")],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    checker.check_model(model)
+
+def main():
+    tokens = [*MARKS, *WORDS]
+    weights = random_weights(layers=1, width=DIMENSION, inner=DIMENSION, vocabulary=len(tokens), positions=64)
+    for name, value in weights.items():
+        if "LayerNorm" in name:
+            value[...] = name.endswith("weight")
+        elif "word_embeddings" in name:
+            value[...] = rows(len(tokens))
+        else:
+            value *= 1e-6
+    parts = ("qkv", "attention.output.dense", "intermediate.dense", "output.dense")
+    peaks = {f"encoder.layer.0.{part}": np.ones(DIMENSION) for part in parts}
+    file = EncoderFile(weights, peaks, layers=1, heads=2, epsilon=1e-12)
+    content = file.content("\n".join(tokens).encode())
+    files = {"encoder.bin": content, "LICENSE": b"The project's own licence.\n"}
     FOLDER.mkdir(exist_ok=True)
-    files = {
-        "model.onnx": model.SerializeToString(),
-        "tokenizer.json": json.dumps(json.loads(tokenizer.to_str()), indent=1).encode() + b"\n",
-        "LICENSE": b"The project's own licence.\n",
-    }
-    for name, content in files.items():
-        (FOLDER / name).write_bytes(content)
-    digests = "".join(
-        f'"{name}" = "{hashlib.sha256(content).hexdigest()}"\n' for name, content in files.items()
-    )
-    card = f"""runtime = "onnx"
+    for name, data in files.items():
+        (FOLDER / name).write_bytes(data)
+    digests = "".join(f'"{name}" = "{hashlib.sha256(data).hexdigest()}"\n' for name, data in files.items())
+    card = f"""runtime = "bert-int8"
 id = "tiny"
 summary = "a table of 64 words, for tests"
 source = "tests/embedding/make_tiny.py"
 licence = "Apache-2.0"
 directory = "tiny"
 dimension = {DIMENSION}
-pooling = "mean"
 max_tokens = 64
 head_tokens = 32
+checksum = "{checksum(content)}"
 
 [files]
 {digests}"""

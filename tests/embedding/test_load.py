@@ -32,8 +32,8 @@ def run(code, tmp_path):
     )
 
 
-def test_embedding_imports_no_torch_stack(tmp_path):
-    check = "print(sorted({'torch', 'transformers', 'sentence_transformers', 'onnx'} & set(sys.modules)))"
+def test_embedding_imports_no_runtime(tmp_path):
+    check = "print(sorted({'torch', 'transformers', 'onnx', 'onnxruntime', 'tokenizers'} & set(sys.modules)))"
     result = run(EMBED + check, tmp_path)
     assert (result.stdout.strip(), result.stderr) == ("[]", "")
 

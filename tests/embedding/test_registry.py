@@ -21,8 +21,8 @@ def replace(card, old, new):
 def test_the_default_is_shipped_with_licence_and_notice():
     card = registry.shipped_cards()["minilm-l6-int8"]
     assert registry.find_card("default") == card
-    assert (card.licence, card.dimension, card.pooling) == ("Apache-2.0", 384, "mean")
-    assert {"model.onnx", "tokenizer.json", "LICENSE", "NOTICE"} == set(card.files)
+    assert (card.licence, card.dimension) == ("Apache-2.0", 384)
+    assert {"encoder.bin", "LICENSE", "NOTICE"} == set(card.files)
     registry.verify(card)
 
 
@@ -31,7 +31,7 @@ def test_shipped_files_are_all_on_the_card():
     assert {path.name for path in card.folder.iterdir()} == set(card.files)
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "LICENSE"])
+@pytest.mark.parametrize("name", ["encoder.bin", "LICENSE"])
 def test_an_altered_file_is_refused_with_both_digests(card, name):
     path = Path(card).parent / "minilm-l6-int8" / name
     content = bytearray(path.read_bytes())
@@ -46,28 +46,47 @@ def test_an_altered_file_is_refused_with_both_digests(card, name):
 
 
 def test_a_truncated_model_is_refused(card):
-    path = Path(card).parent / "minilm-l6-int8" / "model.onnx"
+    path = Path(card).parent / "minilm-l6-int8" / "encoder.bin"
     with path.open("r+b") as file:
         file.truncate(1000)
-    with pytest.raises(ModelError, match=r"model\.onnx is not the one .* 1,000 bytes"):
+    with pytest.raises(ModelError, match=r"encoder\.bin is not the one .* 1,000 bytes"):
         load_embedder(str(card))
 
 
 def test_a_missing_model_is_refused(card):
-    (Path(card).parent / "minilm-l6-int8" / "model.onnx").unlink()
-    with pytest.raises(ModelError, match=r"model\.onnx cannot be read: No such file"):
+    (Path(card).parent / "minilm-l6-int8" / "encoder.bin").unlink()
+    with pytest.raises(ModelError, match=r"encoder\.bin cannot be read: No such file"):
         load_embedder(str(card))
 
 
 def test_a_file_that_changes_after_it_was_checked_is_checked_again(card):
     found = registry.read_card(Path(card))
-    path = found.folder / "tokenizer.json"
-    content = registry.read_verified(found, "tokenizer.json")
+    path = found.folder / "NOTICE"
+    content = registry.read_verified(found, "NOTICE")
     status = path.stat()
-    path.write_bytes(content.replace(b"hello", b"world", 1))
+    path.write_bytes(content.replace(b"model", b"world", 1))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
-    with pytest.raises(ModelError, match=r"tokenizer\.json is not the one"):
-        registry.read_verified(found, "tokenizer.json")
+    with pytest.raises(ModelError, match=r"NOTICE is not the one"):
+        registry.read_verified(found, "NOTICE")
+
+
+def test_a_mapped_file_that_changes_after_it_was_checked_is_checked_again(card):
+    load_embedder(str(card))
+    path = registry.read_card(Path(card)).folder / "encoder.bin"
+    content = bytearray(path.read_bytes())
+    content[-1000] ^= 1
+    status = path.stat()
+    path.unlink()  # as an upgrade replaces it: who has it mapped keeps the old one
+    path.write_bytes(content)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    with pytest.raises(ModelError, match=r"encoder\.bin is not the one .* checksum"):
+        load_embedder(str(card))
+
+
+def test_an_empty_file(card):
+    (registry.read_card(Path(card)).folder / "encoder.bin").write_bytes(b"")
+    with pytest.raises(ModelError, match=r"encoder\.bin is not the one .* 0 bytes, checksum"):
+        load_embedder(str(card))
 
 
 def test_a_file_is_hashed_once_while_it_stays_the_same(card, monkeypatch):
@@ -79,7 +98,7 @@ def test_a_file_is_hashed_once_while_it_stays_the_same(card, monkeypatch):
 
 def test_a_damaged_shipped_file_says_to_reinstall(card, monkeypatch):
     monkeypatch.setattr(registry, "cards_folder", lambda: Path(card).parent)
-    (Path(card).parent / "minilm-l6-int8" / "model.onnx").write_bytes(b"version https://git-lfs")
+    (Path(card).parent / "minilm-l6-int8" / "encoder.bin").write_bytes(b"version https://git-lfs")
     with pytest.raises(ModelError, match="Reinstall the package: pip install"):
         load_embedder(str(card))
 
@@ -87,11 +106,11 @@ def test_a_damaged_shipped_file_says_to_reinstall(card, monkeypatch):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('pooling = "mean"', 'pooling = "max"', "Invalid enum value 'max' - at `$.pooling`"),
+        ("max_tokens = 128", "max_tokens = 'all'", "Expected `int`, got `str` - at `$.max_tokens`"),
         ("dimension = 384", "", "missing required field `dimension`"),
         ("dimension = 384", "dimension = 384\ncolour = 1", "unknown field `colour`"),
-        ('runtime = "onnx"', 'runtime = "gguf"', "Invalid value 'gguf' - at `$.runtime`"),
-        ('"model.onnx" =', '"other.onnx" =', "[files] gives no sha256 for model.onnx"),
+        ('runtime = "bert-int8"', 'runtime = "gguf"', "Invalid value 'gguf' - at `$.runtime`"),
+        ('"encoder.bin" =', '"other.bin" =', "[files] gives no sha256 for encoder.bin"),
         ("head_tokens = 32", "head_tokens = 128", "head_tokens must be from 1 to 127"),
         ('id = "minilm-l6-int8"', "id = ", "Invalid value"),
     ],

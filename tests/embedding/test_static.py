@@ -46,11 +46,16 @@ def card(corpus, tmp_path_factory):
     return path
 
 
-def test_a_table_comes_near_a_teacher_that_is_one(card):
+def test_a_table_comes_near_a_teacher_that_is_one(card, corpus):
+    """The order of a hundred texts' cosines is the teacher's, around the corpus's centre."""
     static, teacher = load_embedder(str(card)), load_embedder(str(TINY))
-    texts = ["word3 word9 word9 word41", "word40 word2 word30 word31", "word60 word61 word62 word63 word0"]
-    ours, theirs = static.embed_documents(texts), teacher.embed_documents(texts)
-    assert np.abs(ours @ ours.T - theirs @ theirs.T).max() < 0.25
+    passages = read_passages(corpus)
+    theirs = teacher.embed_documents(passages)
+    theirs = (theirs - theirs.mean(axis=0))[:100]
+    theirs /= np.linalg.norm(theirs, axis=1, keepdims=True)
+    ours = static.embed_documents(passages[:100])
+    above = np.triu_indices(100, 1)
+    assert np.corrcoef((ours @ ours.T)[above], (theirs @ theirs.T)[above])[0, 1] > 0.85
     assert read_card(card).measured["cosine_to_teacher"]["mean"] > 0.9
 
 
@@ -101,7 +106,7 @@ def test_what_counts_as_a_passage(tmp_path):
     ("passages", "dimension", "message"),
     [
         (["one two three four"] * 10, 8, "10 passages are too few to distil from: 1,000 at least"),
-        (["one two three four"] * 1000, 17, "from 1 to the teacher's 16, not 17"),
+        (["one two three four"] * 1000, 65, "from 1 to the teacher's 64, not 65"),
     ],
 )
 def test_what_cannot_be_distilled(passages, dimension, message):
@@ -112,7 +117,7 @@ def test_what_cannot_be_distilled(passages, dimension, message):
 def test_only_a_transformer_can_be_distilled(card, corpus, tmp_path, capsys):
     command = ["models", "distill", "--corpus", str(corpus), "--output"]
     assert main([*command, str(tmp_path / "x.toml"), "--from", str(card)]) == 1
-    assert "mine cannot be distilled: only a model with runtime onnx can" in capsys.readouterr().err
+    assert "mine cannot be distilled: only one with runtime bert-int8 or onnx can" in capsys.readouterr().err
     assert main([*command, str(tmp_path / "x.json"), "--from", str(TINY)]) == 1
     assert "a model card is a .toml file" in capsys.readouterr().err
 
@@ -146,9 +151,10 @@ def test_the_shipped_static_model_orders_as_its_teacher_does(default):
     assert np.corrcoef(ours[above], theirs[above])[0, 1] > 0.8
 
 
-def test_the_static_model_needs_no_onnxruntime(tmp_path):
+def test_the_static_model_needs_no_runtime(tmp_path):
     code = (
-        f"import sys; sys.path[:0] = {sys.path!r}; sys.modules['onnxruntime'] = None\n"
+        f"import sys; sys.path[:0] = {sys.path!r}\n"
+        "sys.modules['onnxruntime'] = sys.modules['tokenizers'] = None\n"
         "from pi_rank.embedding import load_embedder\n"
         "print(load_embedder('static-256').embed_query('tabs').shape)"
     )
@@ -215,7 +221,7 @@ def table(**arrays):
     return content.getvalue()
 
 
-ROWS, SCALES = np.ones((67, 16), np.int8), np.ones(67, np.float32)
+ROWS, SCALES = np.ones((69, 16), np.int8), np.ones(69, np.float32)
 
 
 @pytest.mark.parametrize(
@@ -225,9 +231,9 @@ ROWS, SCALES = np.ones((67, 16), np.int8), np.ones(67, np.float32)
         (b"PK\x03\x04 cut short", "no table of token vectors"),
         (table(rows=ROWS), "no table of token vectors"),
         (table(rows=np.array([object()]), scales=SCALES), "no table of token vectors"),
-        (table(rows=ROWS[:60], scales=SCALES[:60]), r"rows int8\[60, 16\].*not int8\[67, 16\]"),
-        (table(rows=ROWS[:, :8], scales=SCALES), r"rows int8\[67, 8\]"),
-        (table(rows=ROWS.astype(np.float32), scales=SCALES), r"rows float32\[67, 16\]"),
+        (table(rows=ROWS[:60], scales=SCALES[:60]), r"rows int8\[60, 16\].*not int8\[69, 16\]"),
+        (table(rows=ROWS[:, :8], scales=SCALES), r"rows int8\[69, 8\]"),
+        (table(rows=ROWS.astype(np.float32), scales=SCALES), r"rows float32\[69, 16\]"),
         (table(rows=ROWS, scales=SCALES * np.nan), "a scale that is not finite"),
     ],
 )

@@ -224,7 +224,7 @@ def test_an_upgrade_restarts_it(home, tmp_path):
     copy = tmp_path / "installed"
     shutil.copytree(PACKAGE / "pi_rank", copy / "pi_rank", ignore=shutil.ignore_patterns("__pycache__"))
     if not (copy / "pi_rank" / "models").exists():  # in a checkout they lie beside the package
-        shutil.copytree(PACKAGE / "models", copy / "models", ignore=shutil.ignore_patterns("*.onnx"))
+        shutil.copytree(PACKAGE / "models", copy / "models", ignore=shutil.ignore_patterns("*.bin"))
     home.environment["PYTHONPATH"] = str(copy)
     where = places(home.environment)
     with running(home):

@@ -133,27 +133,29 @@ def run_use(arguments: argparse.Namespace) -> int:
 
 def run_distill(arguments: argparse.Namespace) -> int:
     """Train a static model and write it with its card."""
-    from pi_rank.embedding.cards import OnnxCard
+    from pi_rank.embedding.cards import EncoderCard, OnnxCard
     from pi_rank.embedding.distill import distill, read_passages
+    from pi_rank.embedding.encoder import EncoderEmbedder
     from pi_rank.embedding.onnx import OnnxEmbedder
     from pi_rank.embedding.registry import find_card
     from pi_rank.embedding.static_files import make_folder, write_static_model
     from pi_rank.errors import ModelError
 
     card = find_card(arguments.teacher)
-    if not isinstance(card, OnnxCard):
-        raise ModelError(f"{card.id} cannot be distilled: only a model with runtime onnx can")
+    if not isinstance(card, EncoderCard | OnnxCard):
+        raise ModelError(f"{card.id} cannot be distilled: only one with runtime bert-int8 or onnx can")
     make_folder(arguments.output)  # a wrong path is better known now than after minutes of training
     passages = read_passages(arguments.corpus)
+    teacher = EncoderEmbedder(card) if isinstance(card, EncoderCard) else OnnxEmbedder(card)
     with embedding_progress() as progress:
         made = distill(
-            OnnxEmbedder(card),
+            teacher,
             passages,
             dimension=arguments.dimension,
             seed=arguments.seed,
             progress=None if progress is None else lambda _, done, total: progress(done, total),
         )
-    write_static_model(arguments.output, card, made, seed=arguments.seed)
+    write_static_model(arguments.output, card, made, tokenizer=teacher.tokenizer_file(), seed=arguments.seed)
     print(f"{arguments.output}: {made.passages} passages, cosine to the teacher {made.cosine:.3f} on others")
     return 0
 

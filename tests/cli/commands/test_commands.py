@@ -286,7 +286,7 @@ def altered_model(tmp_path):
     card = cards_folder() / f"{DEFAULT_MODEL}.toml"
     shutil.copytree(cards_folder() / DEFAULT_MODEL, tmp_path / DEFAULT_MODEL)
     shutil.copy(card, tmp_path / card.name)
-    with (tmp_path / DEFAULT_MODEL / "model.onnx").open("r+b") as file:
+    with (tmp_path / DEFAULT_MODEL / "encoder.bin").open("r+b") as file:
         file.truncate(1000)
     return tmp_path / card.name
 
@@ -304,7 +304,7 @@ def test_doctor_finds_an_altered_model(root, tmp_path, altered_model, capsys):
     argv = ["doctor", "--root", str(root), "--store", str(tmp_path / "s"), "--model", str(altered_model)]
     assert main(argv) == 1
     out = capsys.readouterr().out
-    assert f"WRONG model: model file {tmp_path / DEFAULT_MODEL / 'model.onnx'} is not the one " in out
+    assert f"WRONG model: model file {tmp_path / DEFAULT_MODEL / 'encoder.bin'} is not the one " in out
     assert "Restore the file, or correct [files] in " in out
 
 

@@ -39,7 +39,7 @@ def test_list_names_what_is_shipped(run):
     assert lines[0].split() == ["model", "runtime", "dimension", "licence"]
     assert len(lines) == 1 + len(shipped_cards())
     default = next(line for line in lines if "(default)" in line)
-    assert default.split()[:5] == ["minilm-l6-int8", "(default)", "onnx", "384", "Apache-2.0"]
+    assert default.split()[:5] == ["minilm-l6-int8", "(default)", "bert-int8", "384", "Apache-2.0"]
 
 
 def test_list_json_holds_the_cards(run):
@@ -47,7 +47,7 @@ def test_list_json_holds_the_cards(run):
     assert [card["id"] for card in cards] == list(shipped_cards())
     default = next(card for card in cards if card["id"] == "minilm-l6-int8")
     assert default["model_id"].startswith("minilm-l6-int8@")
-    assert (default["runtime"], default["dimension"], default["max_tokens"]) == ("onnx", 384, 128)
+    assert (default["runtime"], default["dimension"], default["max_tokens"]) == ("bert-int8", 384, 128)
 
 
 def test_show_prints_every_key(run):
@@ -56,12 +56,12 @@ def test_show_prints_every_key(run):
     values = dict(line.split(maxsplit=1) for line in out.splitlines()[1:])
     assert values["id"] == "minilm-l6-int8"
     assert values["query_prompt"] == "-"
-    assert values["files.model.onnx"] == shipped_cards()["minilm-l6-int8"].files["model.onnx"]
+    assert values["files.encoder.bin"] == shipped_cards()["minilm-l6-int8"].files["encoder.bin"]
     assert float(values["measured.locomo.recall_at_10"]) > 0.4
 
 
 def test_show_json_of_a_path_and_of_any_name(run):
-    assert json.loads(run("show", TINY, "--json")[1])["dimension"] == 16
+    assert json.loads(run("show", TINY, "--json")[1])["dimension"] == 64
     named = json.loads(run("show", "somebody/some-model", "--json")[1])
     assert (named["runtime"], named["model_id"]) == ("sentence-transformers", None)
 
@@ -69,7 +69,7 @@ def test_show_json_of_a_path_and_of_any_name(run):
 def test_verify_checks_every_shipped_model(run):
     code, out, _ = run("verify")
     assert code == 0
-    assert "minilm-l6-int8: 4 files as in its card\n" in out
+    assert "minilm-l6-int8: 3 files as in its card\n" in out
     assert len(out.splitlines()) == len(shipped_cards())
 
 
@@ -80,7 +80,7 @@ def test_verify_of_a_name_has_nothing_to_check(run):
 def test_verify_of_an_altered_model_fails(run, copy):
     (copy.parent / "tiny" / "LICENSE").write_text("none", encoding="utf-8")
     code, out, err = run("verify", TINY, copy)
-    assert (code, out) == (1, "tiny: 3 files as in its card\n")
+    assert (code, out) == (1, "tiny: 2 files as in its card\n")
     assert "LICENSE is not the one its card describes: 4 bytes" in err
 
 
@@ -99,10 +99,10 @@ def test_use_embeds_and_answers(run, tmp_path, capsys):
 def test_use_of_a_damaged_model_leaves_the_store_as_it_is(run, copy, tmp_path):
     root = write_root(tmp_path / "root", [{"id": "mem_a"}])
     where = ["--root", root, "--store", tmp_path / "store.sqlite3"]
-    (copy.parent / "tiny" / "model.onnx").unlink()
+    (copy.parent / "tiny" / "encoder.bin").unlink()
     code, out, err = run("use", copy, *where)
     assert (code, out) == (1, "")
-    assert "model.onnx cannot be read: No such file" in err
+    assert "encoder.bin cannot be read: No such file" in err
     assert main(["doctor", "--root", str(root), "--store", str(tmp_path / "store.sqlite3")]) == 0
 
 
@@ -111,10 +111,10 @@ def test_doctor_checks_the_stores_model(run, copy, tmp_path, capsys):
     where = ["--root", str(root), "--store", str(tmp_path / "store.sqlite3")]
     run("use", copy, *where)
     assert main(["doctor", *where]) == 0
-    assert "tiny: 3 files as in its card, 16 dimensions" in capsys.readouterr().out
-    (copy.parent / "tiny" / "model.onnx").unlink()
+    assert "tiny: 2 files as in its card, 64 dimensions" in capsys.readouterr().out
+    (copy.parent / "tiny" / "encoder.bin").unlink()
     assert main(["doctor", *where]) == 1
-    assert "model.onnx cannot be read" in capsys.readouterr().out
+    assert "encoder.bin cannot be read" in capsys.readouterr().out
 
 
 def test_nothing_after_models_is_wrong_usage(run):

@@ -9,24 +9,15 @@ import numpy as np
 F = np.float32
 LANES = 64  # of a sum over a row; folded in halves
 BLOCK = 16  # lanes of a sum over keys
-# x (Phi(x) - 1/2) as a polynomial in 2 (x / 5)^2 - 1, |x| <= 5: at most 4e-6 from x Phi(x) anywhere.
-GELU_REACH = F(5)
+# x (Phi(x) - 1/2) as a polynomial in 2 (x / 4.5)^2 - 1, |x| <= 4.5.
+GELU_REACH = F(4.5)
+GELU_SCALE = F(float.fromhex("0x1.948b1p-4"))
 GELU = [
     F(float.fromhex(value))
-    for value in [
-        "0x1.218352p-3",
-        "-0x1.1ff10ap-4",
-        "0x1.a61898p-5",
-        "-0x1.4ae422p-5",
-        "0x1.00dfcep-5",
-        "-0x1.83123p-6",
-        "0x1.150e58p-6",
-        "-0x1.4d1a4cp-7",
-        "0x1.4f19dcp-8",
-        "-0x1.fd744ep-9",
-        "0x1.a2b4bep-9",
-        "-0x1.1f6886p-10",
-    ]
+    for value in (
+        *("0x1.4155e6p-3", "-0x1.3c18aap-4", "0x1.c112dep-5", "-0x1.4c3b9cp-5", "0x1.c4ae2p-6"),
+        *("-0x1.12559ap-6", "0x1.900c76p-7", "-0x1.31ad76p-7", "0x1.b79356p-9"),
+    )
 ]
 EXP = [F(1) / F(value) for value in (720, 120, 24, 6, 2, 1)]  # Taylor, |x| <= ln(2) / 2
 
@@ -153,7 +144,7 @@ def exp(x):
 def gelu(x):
     """x Phi(x), with the error function as erf is exact in BERT's."""
     near = np.minimum(np.maximum(x, -GELU_REACH), GELU_REACH)
-    t = near * near * F(2 / 25) - F(1)
+    t = near * near * GELU_SCALE - F(1)
     p = GELU[-1]
     for coefficient in GELU[-2::-1]:
         p = p * t + coefficient
