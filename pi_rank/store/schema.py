@@ -13,7 +13,6 @@ from pathlib import Path
 from pi_rank.errors import StoreError, StoreVersionError
 from pi_rank.store.holders import holder_of
 from pi_rank.store.places import APPLICATION_ID, make_place, new_name, was_ours
-from pi_rank.store.rows import new_mark
 
 SCHEMA_VERSION = 4
 BUSY_SECONDS = 30.0
@@ -321,6 +320,8 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
             "INSERT INTO state VALUES (?, 0, 0, x'', 0, '', 'default', 'default', x'', '[]', '[]')",
             (new_name(),),
         )
+        from pi_rank.store.rows import new_mark  # which decodes; a search by words alone does not
+
         new_mark(connection, 0)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
