@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from typing import TYPE_CHECKING
 
 from pi_rank.cli import arguments as options
 from pi_rank.cli import report, session
 from pi_rank.cli.output import note, print_json
+
+if TYPE_CHECKING:
+    from pi_rank.results import RetrievalContext
 
 EPILOG = """\
 examples:
@@ -78,15 +83,21 @@ def run(arguments: argparse.Namespace) -> int:
             max_records=arguments.max_records,
             deadline_ms=arguments.deadline_ms,
         )
-    for warning in result.stats["warnings"]:
-        if warning not in told:
-            note(f"warning: {warning}")
+        for warning in result.stats["warnings"]:
+            if warning not in told:
+                note(f"warning: {warning}")
+        _print(arguments, result)
+        sys.stdout.flush()  # before files are put in order for the next start
+    return 0
+
+
+def _print(arguments: argparse.Namespace, result: RetrievalContext) -> None:
     if arguments.form == "pi-message":
         print_json(result.as_custom_message())
-        return 0
+        return
     if arguments.json:
         print_json(result.to_dict())
-        return 0
+        return
     if result.markdown:
         print(result.markdown.removesuffix("\n"))
     if arguments.explain:
@@ -95,4 +106,3 @@ def run(arguments: argparse.Namespace) -> int:
         print()
         report.print_left_out(result)
     note(report.summary(result))
-    return 0
