@@ -1,4 +1,4 @@
-# cython: freethreading_compatible=True
+# cython: freethreading_compatible=True, binding=True
 """Exact nearest neighbours among rows of a memory snapshot: int8 codes to prune, float64 scores to decide.
 
     table = VectorTable.build(vectors, row_node)          # float32[m, d] of unit length, int32[n]
