@@ -72,7 +72,7 @@ setup(
             "initializedcheck": False,
             "cdivision": True,
             "embedsignature": True,
-            "binding": False,  # plain built-in functions: less code (vectors.pyx: its own calls would be slower)
+            "binding": False,  # built-in functions: less code; vectors calls its own more slowly so
             "auto_pickle": False,  # nothing here can be pickled
         },
     ),
