@@ -7,6 +7,8 @@ only some of them.
 
 from __future__ import annotations
 
+import re
+
 LINE_BREAKS = "\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
 _NONCHARACTERS = "\ufdd0-\ufdef" + "".join(
     f"{chr(plane << 16 | 0xFFFE)}{chr(plane << 16 | 0xFFFF)}" for plane in range(17)
@@ -25,3 +27,11 @@ SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 JOINERS = "\u200c\u200d"
 # They look like a space and are letters or symbols to Python.
 BLANKS = "\u2800\U0001d159\U00013441\U00013442"
+
+
+def one_line(text: str) -> str:
+    """The text on one line: each run of white space, and of what moves or hides text, as one space."""
+    return " ".join(_NOT_ON_A_LINE.sub(" ", text).split())
+
+
+_NOT_ON_A_LINE = re.compile(f"[{CONTROLS}{LINE_BREAKS}{INVISIBLE}{JOINERS}]+")

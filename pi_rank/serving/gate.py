@@ -1,7 +1,8 @@
 """What stands before every route: who may ask, how much, and in which frame; and what is written down of it.
 
-Order: Host and Origin, framing, body size, bearer token, rate limit, route. A caller without the token takes
-from a bucket of strangers, never from the one that those with it share by address. A sign of life needs none.
+Order: the head's size, Host and Origin, framing, body size, bearer token, rate limit, route. A caller without
+the token takes from a bucket of strangers, never from the one that those with it share by address. A sign of
+life needs none.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import math
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import anyio
 from starlette.datastructures import Headers
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     Record = Callable[[Scope, int, float], None]
 
 HEALTH = "/health"
+MAX_HEAD_BYTES = 32_768  # first line and headers of a request
 _BEARER = {"WWW-Authenticate": 'Bearer realm="pi_rank"'}
 
 
@@ -47,6 +48,8 @@ class Gate:
             return
         answer = _Answer(self, scope, send)
         try:
+            if _head_bytes(scope) > MAX_HEAD_BYTES:
+                raise ApiError(431, "request head too large")
             headers = Headers(scope=scope)
             self._check_names(headers)
             if scope["path"] != HEALTH:
@@ -82,12 +85,13 @@ class Gate:
         host = headers.get("host", "")
         if not self._is_ours(_host_name(host)):
             raise ApiError(403, "host not allowed")
+        # An address in Host cannot be made to point elsewhere. In Origin it is only where a page came from,
+        # and anybody can serve pages from an address: a page may ask its own server, and no other.
         origin = headers.get("origin")
         if origin is not None and not self._is_own_origin(origin, host):
             raise ApiError(403, "origin not allowed")
 
     def _is_ours(self, name: str) -> bool:
-        # An address cannot be made to point elsewhere, as a name can.
         return _is_address(name) or name in ("localhost", self._settings.host, *self._settings.allowed_hosts)
 
     def _is_own_origin(self, origin: str, host: str) -> bool:
@@ -141,6 +145,13 @@ class _Answer:
     async def fail(self, error: ApiError, scope: Scope, receive: Receive) -> None:
         if not self._begun:
             await error_response(error)(scope, receive, self.send)
+
+
+def _head_bytes(scope: Scope) -> int:
+    """The head as the client sent it: first line and header lines, with what stands between their parts."""
+    target = len(scope.get("raw_path") or b"") + len(scope.get("query_string", b""))
+    first = len(scope["method"]) + target + len(" ? HTTP/1.1\r\n")
+    return first + sum(len(name) + len(value) + len(": \r\n") for name, value in scope["headers"])
 
 
 def address_of(scope: Scope) -> str:

@@ -37,13 +37,17 @@ class RateLimit:
 
 
 def caller_of(address: str) -> str:
-    """Whom an address stands for: itself, or its /64 network, which in IPv6 is one household's or
-    machine's.
+    """Whom an address stands for: itself; this machine, for all of loopback; in IPv6 its /64 network, which
+    is one household's or machine's; an IPv4 address written as IPv6 for the same in IPv4.
     """
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return address
     if isinstance(parsed, ipaddress.IPv6Address):
+        parsed = parsed.ipv4_mapped or parsed
+    if parsed.is_loopback:
+        return "loopback"
+    if isinstance(parsed, ipaddress.IPv6Address):
         return str(ipaddress.IPv6Network((parsed, 64), strict=False))
-    return address
+    return str(parsed)

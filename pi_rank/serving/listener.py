@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pi_rank.errors import PiRankError
+from pi_rank.serving.gate import MAX_HEAD_BYTES
 from pi_rank.serving.settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 BACKLOG = 2_048
-MAX_HEAD_BYTES = 32_768
 STOP_SECONDS = 30
 
 

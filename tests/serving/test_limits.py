@@ -54,6 +54,11 @@ def test_buckets_are_bounded(monkeypatch):
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
         ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
         ("unknown", "unknown"),
+        ("127.0.0.1", "loopback"),
+        ("127.3.2.1", "loopback"),
+        ("::1", "loopback"),
+        ("::ffff:127.0.0.9", "loopback"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
     ],
 )
 def test_callers(address, caller):

@@ -36,8 +36,8 @@ class NoteKeeper:
         # One thread: lines are written, and rows added, in one order.
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="pi-rank-notes")
         self._unseen = False
-        if self._log.damaged_lines:
-            log.warning("%d lines of the notes file are not readable; they are kept", self._log.damaged_lines)
+        for number in self._log.damaged:
+            log.warning("%s:%d: not a note that can be read; it is kept, and left out", path, number)
 
     def publish(self) -> None:
         """Make the notes of the file searchable."""
@@ -64,7 +64,7 @@ class NoteKeeper:
         return {
             "notes": self._book.note_count,
             "distinct_notes": self._book.topic_count,
-            "damaged_note_lines": self._log.damaged_lines,
+            "damaged_note_lines": len(self._log.damaged),
         }
 
     def close(self) -> None:

@@ -21,9 +21,11 @@ MAX_NOTES_BYTES = 1 << 30
 class Note(msgspec.Struct, frozen=True, tag_field="op", tag="note"):
     """Something an agent was told to remember. `at` is an ISO 8601 date and time in UTC."""
 
-    id: str
+    id: Annotated[
+        str, msgspec.Meta(pattern=r"^\w{1,64}\Z")
+    ]  # shown in the middle of a line, and part of an address
     at: str
-    content: Annotated[str, msgspec.Meta(min_length=1)]
+    content: Annotated[str, msgspec.Meta(pattern=r"\S")]
     trigger: str | None = None
 
 
@@ -40,14 +42,15 @@ _decode = msgspec.json.Decoder(type=Line).decode
 
 
 class NotesLog:
-    """One process's hold on a notes file. `lines` is what was read at the opening.
+    """One process's hold on a notes file. `lines` is what was read at the opening; `damaged` are the numbers,
+    from 1, of the lines that are none of ours: they stay in the file, and /status counts them.
 
     :raises StoreError: another process holds the file, or it cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.damaged_lines = 0
+        self.damaged: list[int] = []
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(path.with_name(path.name + ".lock"))
@@ -102,13 +105,16 @@ class NotesLog:
             os.ftruncate(self._file, whole)
             os.fsync(self._file)
         self._size = whole
-        return [line for text in data[:whole].splitlines() if (line := self._decoded(text)) is not None]
+        lines = data[:whole].split(b"\n")[:-1]
+        return [
+            line for number, text in enumerate(lines, 1) if (line := self._decoded(number, text)) is not None
+        ]
 
-    def _decoded(self, text: bytes) -> Line | None:
+    def _decoded(self, number: int, text: bytes) -> Line | None:
         try:
             return _decode(text)
-        except msgspec.MsgspecError:
-            self.damaged_lines += 1  # it stays in the file, and /status tells of it
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            self.damaged.append(number)
             return None
 
 

@@ -66,8 +66,11 @@ class Notebook:
 
 
 def same_words(text: str) -> str:
-    """What two notes that say the same have in common: their letters and signs, but not case or spacing."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """What two notes that say the same have in common: every sign, and nothing of the spacing.
+
+    Case and compatibility forms tell notes apart: a password is one in one case only, and 10⁵ is not 105.
+    """
+    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def utc_now() -> str:

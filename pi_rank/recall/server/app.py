@@ -42,7 +42,9 @@ def create_app(service: Service, settings: Settings, audit: AuditLog, metrics: M
         Route("/openapi.json", routes.openapi, methods=["GET"]),
         *(Route(path, routes.posted(answer), methods=["POST"]) for path, answer in routes.posts().items()),
     ]
-    application = Starlette(routes=table, exception_handlers={HTTPException: _refused, ApiError: _failed})
+    application = Starlette(
+        routes=table, exception_handlers={HTTPException: _refused, ApiError: _failed, Exception: _broken}
+    )
     application.router.redirect_slashes = False
     return Gate(application, settings, _recorder(audit, metrics, frozenset(route.path for route in table)))
 
@@ -139,6 +141,11 @@ async def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     message = {404: "not found", 405: "method not allowed"}.get(error.status_code, "refused")
     return error_response(ApiError(error.status_code, message, dict(error.headers or {})))
+
+
+async def _broken(_: Request, error: Exception) -> Response:
+    """Nobody foresaw it. The framework answers with this and raises the error again: the gate logs it."""
+    return error_response(ApiError(500, "internal error"))
 
 
 async def _failed(_: Request, error: Exception) -> Response:

@@ -4,6 +4,7 @@ it.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
@@ -70,8 +71,18 @@ class AuditLog:
         if self._file is None:
             self._open(path)
         assert self._file is not None
-        os.write(self._file, line)  # one call, so that rows of several processes do not mix
-        self._size += len(line)
+        written = os.write(self._file, line)  # one call, so that rows of several processes do not mix
+        self._size += written
+        if written < len(line):  # a full disk: half a row must not stay, or the next one is glued to it
+            self._take_back(written)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _take_back(self, written: int) -> None:
+        assert self._file is not None
+        size = os.fstat(self._file).st_size
+        if size == self._size:  # nobody else has written behind it
+            os.ftruncate(self._file, size - written)
+            self._size -= written
 
     def _open(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

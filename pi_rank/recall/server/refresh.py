@@ -10,6 +10,7 @@ import os
 import time
 from pathlib import Path
 
+from pi_rank.characters import one_line
 from pi_rank.errors import PiRankError
 from pi_rank.recall.notes.engine import NotedEngine
 
@@ -46,7 +47,7 @@ class Refresher:
         self._seen = files_signature(self._engine.root)
         report = self._engine.sync_records()
         for problem in (*report.warnings, *(f"{s.file}:{s.line}: {s.reason}" for s in report.skipped)):
-            log.warning("%s", problem)
+            log.warning("%s", one_line(problem))  # a file's name may hold line breaks
         self._again_at = time.monotonic()
         self._engine.refresh()
 
@@ -75,7 +76,7 @@ class Refresher:
 
     def _fail(self, error: Exception) -> None:
         if not self.failing:  # once, and not five times a second
-            log.error("memory cannot be read; what was read last is still served: %s", error)
+            log.error("memory cannot be read; what was read last is still served: %s", one_line(str(error)))
         self.failing = True
         self._seen = None
 

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _WORD = re.compile(r"\w+")
 MAX_ENTITIES = 10
+PLACE = ("working_directory", "project_root", "repository_id", "profile_id")
+# What these leave out is of other profiles and projects.
+OTHERS = ("ProfileScopeProcessor", "BasicScopeProcessor")
 _UNUSABLE_FOLDER = "context.working_directory cannot be used: it is no path, or its settings cannot be read"
 THREADS = min(8, (os.cpu_count() or 1) + 1)
 
@@ -40,7 +43,8 @@ THREADS = min(8, (os.cpu_count() or 1) + 1)
 class Service:
     """The work behind the routes; it closes nothing that it was given.
 
-    :param scope: where /recall asks, and a turn that names no place; None recalls from every active record.
+    :param scope: the one place that every route answers for, whatever a caller says; None recalls from every
+        active record, and lets a turn name its own place.
     """
 
     def __init__(
@@ -87,7 +91,7 @@ class Service:
 
         :raises ApiError: the context or the mode is not usable.
         """
-        place = None if context is None else _context(context)
+        place = self._place_of_search(query, context)
         if mode not in ("hybrid", "lexical", "semantic"):
             raise ApiError(400, "mode must be hybrid, lexical or semantic")
         try:
@@ -126,7 +130,12 @@ class Service:
         :raises ApiError: the context is not usable.
         """
         turn = await self._turn(context, max_bytes)
-        return await self._run("explain", turn.to_dict)
+        explained: dict[str, Any] = await self._run("explain", turn.to_dict)
+        if self._scope is not None:  # who else has records here is not for this project to know
+            for trace in explained["traces"]:
+                if trace["processor"] in OTHERS:
+                    trace["excluded_ids"], trace["exclusion_reasons"] = [], {}
+        return explained
 
     async def status(self) -> dict[str, Any]:
         """The body of /status. No path: whoever may ask need not know the machine."""
@@ -153,7 +162,7 @@ class Service:
         }
 
     async def _turn(self, context: object, max_bytes: int) -> RetrievalContext:
-        asked = _in_scope(_context(context), self._scope)
+        asked = self._in_scope(_context(context))
         try:
             turn = await self._run(
                 "context", lambda: self._engine.build_retrieval_context(asked, max_bytes=max_bytes)
@@ -163,6 +172,26 @@ class Service:
         for step, milliseconds in turn.timings.items():
             self._metrics.stage(f"turn_{step}", milliseconds / 1000)
         return turn
+
+    def _place_of_search(self, query: str, context: object) -> SessionContext | None:
+        if context is None:
+            return scoped(self._scope, query)
+        return self._in_scope(_context(context))
+
+    def _in_scope(self, turn: SessionContext) -> SessionContext:
+        """The turn where the server is; where that is nowhere, where it says itself that it is asked.
+
+        :raises ApiError: it is asked of another place than the server's.
+        """
+        if self._scope is None:
+            return turn
+        for name in PLACE:
+            named, ours = getattr(turn, name), getattr(self._scope, name)
+            if named is not None and named != ours:
+                raise ApiError(
+                    403, f"this server answers for another {name} than the context's: leave it out"
+                )
+        return msgspec.structs.replace(turn, **{name: getattr(self._scope, name) for name in PLACE})
 
     async def _run(self, stage: str, work: Callable[[], T]) -> T:
         def timed() -> T:
@@ -180,16 +209,6 @@ def _context(value: object) -> SessionContext:
         return context_from_json(value)
     except ContextError:
         raise ApiError(400, "context must be an object with a string latest_user_message") from None
-
-
-def _in_scope(turn: SessionContext, scope: SessionContext | None) -> SessionContext:
-    """The turn where the server is, unless it says itself where it is asked."""
-    named = (turn.working_directory, turn.project_root, turn.repository_id, turn.profile_id)
-    if scope is None or any(named):
-        return turn
-    return msgspec.structs.replace(
-        turn, working_directory=scope.working_directory, profile_id=scope.profile_id
-    )
 
 
 def _novelty(query: str, hits: list[Hit]) -> float:

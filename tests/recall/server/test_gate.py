@@ -14,9 +14,12 @@ from pi_rank.recall.server.metrics import Metrics
 from pi_rank.recall.server.settings import Settings
 
 requests = pytest.importorskip("starlette.requests", reason="pi-rank[serve] is not installed")
-from pi_rank.recall.server.app import _recorder  # noqa: E402
+from starlette.applications import Starlette  # noqa: E402
+from starlette.routing import Route  # noqa: E402
+
+from pi_rank.recall.server.app import _broken, _recorder  # noqa: E402
 from pi_rank.serving import bodies  # noqa: E402
-from pi_rank.serving.api_errors import ApiError  # noqa: E402
+from pi_rank.serving.api_errors import ApiError, error_response  # noqa: E402
 from pi_rank.serving.gate import Gate  # noqa: E402
 
 HEADERS = [(b"host", b"localhost"), (b"content-length", b"2")]
@@ -26,7 +29,7 @@ def scope_of(path="/recall", headers=HEADERS):
     return {"type": "http", "method": "POST", "path": path, "headers": headers, "client": ("127.0.0.1", 1)}
 
 
-def answer(application, tmp_path, **settings):
+def answer(application, tmp_path, headers=HEADERS, **settings):
     """Status and body of one request through the gate."""
     sent = []
 
@@ -39,7 +42,7 @@ def answer(application, tmp_path, **settings):
     audit = AuditLog(tmp_path / "audit", max_bytes=10_000, backups=1, auth_enabled=False)
     record = _recorder(audit, Metrics(), frozenset({"/recall"}))
     gate = Gate(application, Settings(**settings), record)
-    asyncio.run(gate(scope_of(), receive, send))
+    asyncio.run(gate(scope_of(headers=headers), receive, send))
     audit.close()
     rows = [json.loads(line) for line in (tmp_path / "audit").read_text().splitlines()]
     assert [row["status"] for row in rows] == [sent[0]["status"]]
@@ -54,6 +57,27 @@ def test_an_exception_tells_nothing(tmp_path, caplog):
         assert answer(application, tmp_path) == (500, {"error": "internal error"})
     assert "RuntimeError" in caplog.text
     assert "secret" not in caplog.text.replace('raise RuntimeError("secret', "")
+
+
+def test_a_route_that_fails_answers_in_json_too(tmp_path, caplog):
+    async def endpoint(request):
+        raise RuntimeError("secret")
+
+    application = Starlette(
+        routes=[Route("/recall", endpoint, methods=["POST"])], exception_handlers={Exception: _broken}
+    )
+    with caplog.at_level(logging.ERROR):
+        assert answer(application, tmp_path) == (500, {"error": "internal error"})
+    assert "RuntimeError" in caplog.text
+
+
+@pytest.mark.parametrize(("size", "status"), [(32_000, 200), (33_000, 431), (120_000, 431)])
+def test_a_head_has_32_kib(tmp_path, size, status):
+    async def application(scope, receive, send):
+        await error_response(ApiError(200, ""))(scope, receive, send)
+
+    headers = [*HEADERS, (b"x-padding", b"x" * size)]
+    assert answer(application, tmp_path, headers=headers)[0] == status
 
 
 def test_a_request_that_takes_too_long(tmp_path):

@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from pi_rank.cli import main
+from pi_rank.recall.server.audit import AuditLog
 from tests.recall.served import running
 
 BODY = {"query": "deploy orchard", "top_k": 2}
@@ -158,10 +159,20 @@ def test_body_limit(memory):
         ({"Origin": "http://localhost:1", "Host": "localhost:1"}, 200),
         ({"Origin": "http://user@localhost:1", "Host": "localhost:1"}, 403),
         ({"Origin": "file://localhost:1", "Host": "localhost:1"}, 403),
+        ({"Origin": "http://127.0.0.1"}, 403),
+        ({"Host": "203.0.113.5", "Origin": "http://203.0.113.5:80"}, 403),
     ],
 )
 def test_host_and_origin(server, headers, status):
     assert server.post("/recall", BODY, headers)[0] == status
+
+
+def test_a_page_may_ask_the_server_that_it_came_from(server):
+    own = server.origin.authority
+    for origin in (f"http://{own}", f"https://{own}"):
+        assert server.post("/recall", BODY, {"Origin": origin})[0] == 200
+    assert server.post("/remember", {"content": "planted"}, {"Origin": "http://203.0.113.5"})[0] == 403
+    assert not [row for row in server.recall("planted") if row["snippet"] == "planted"]
 
 
 def test_allowed_host(memory):
@@ -203,6 +214,19 @@ def test_audit(memory, token_file):
     assert found[0]["auth_enabled"] is True
     assert found[0]["client"] == "127.0.0.1"
     assert b": " not in path.read_bytes()
+
+
+def test_half_an_audit_row_is_taken_back(tmp_path, monkeypatch):
+    audit = AuditLog(tmp_path / "audit", max_bytes=10_000, backups=1, auth_enabled=False)
+    audit.record("127.0.0.1", "POST", "/recall", 200)
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: real(file, data[:20]))  # the disk is full
+    audit.record("127.0.0.1", "POST", "/recall", 201)
+    monkeypatch.setattr(os, "write", real)
+    audit.record("127.0.0.1", "POST", "/recall", 202)
+    audit.close()
+    assert [row["status"] for row in rows(tmp_path / "audit")] == [200, 202]
+    assert audit.failures == 1
 
 
 def test_audit_rotates(memory):

@@ -204,7 +204,7 @@ def test_notes_are_recalled_and_merged(memory):
         (row,) = server.recall("blue lamp")
         assert (row["type"], row["layer"], row["presentation"]) == ("note", "L3", "boundary")
         assert server.recall("colours")[0]["snippet"] == "The blue lamp means standby"
-        server.post("/remember", {"content": "the BLUE lamp  means standby", "trigger": "signal"})
+        server.post("/remember", {"content": "The blue  lamp means\nstandby", "trigger": "signal"})
         server.post("/remember", {"content": "x" * 100})
         assert len(server.recall("blue lamp")) == 1
         assert server.recall("signal") == []
@@ -258,3 +258,31 @@ def test_memory_that_vanishes_is_still_served(memory):
         while server.ask("GET", "/status")[2]["refresh"] != "ok":
             assert time.monotonic() < deadline + 10
             time.sleep(0.05)
+
+
+def test_a_note_of_control_characters_is_stored_found_and_read_again(memory):
+    odd = {"content": "deploy " + "\x01" * 65_000, "trigger": "deploy " + "\x02" * 65_000}
+    with running(memory, "--rate", "0") as server:
+        assert server.post("/remember", odd)[0] == 200
+        assert server.post("/remember", {"content": "a giraffe after it"})[0] == 200
+        assert server.recall("giraffe")[0]["snippet"].endswith("a giraffe after it")
+        assert server.recall("deploy")
+    with running(memory) as server:
+        assert server.recall("giraffe")[0]["snippet"].endswith("a giraffe after it")
+
+
+def test_a_damaged_note_is_named_and_costs_itself(memory):
+    (memory / "notes.jsonl").write_bytes(b'{"op":"note","id":"a b","at":"","content":"x"}\n')
+    with running(memory) as server:
+        assert server.ask("GET", "/status")[2]["damaged_note_lines"] == 1
+        assert "notes.jsonl:1: not a note" in server.stop()
+
+
+def test_a_file_name_cannot_write_lines_of_the_log(memory):
+    (memory / "root" / "memory" / "projects").mkdir()
+    odd = memory / "root" / "memory" / "projects" / "a\npi-rank: all is well\n.jsonl"
+    odd.write_text("not json\n")
+    with running(memory) as server:
+        lines = server.stop().splitlines()
+    assert any("all is well" in line for line in lines)
+    assert not [line for line in lines if line.startswith("pi-rank: all is well")]
