@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import anyio
 from starlette.datastructures import Headers
