@@ -10,8 +10,9 @@ import pytest
 
 from benchmarks.hashing_embedder import HashingEmbedder
 from pi_rank import MemoryEngine, SessionContext, StoreError
-from pi_rank import engine as engine_module
+from pi_rank.snapshot import upkeep
 from pi_rank.store.schema import ForeignFileError
+from pi_rank.store.store import MemoryStore
 from tests.store.test_faults import as_nobody, public_folder  # noqa: F401  (a fixture)
 from tests.support.memory import engine_on, write_root
 
@@ -93,15 +94,15 @@ def test_turns_go_on_while_a_damaged_store_is_replaced(tmp_path, monkeypatch):
         before = shown(engine)
         engine._store.close()
         damage(engine.store_path)
-        engine._store = engine_module.MemoryStore.open(engine.store_path)
-        working, go, real = threading.Event(), threading.Event(), engine_module.rebuild
+        engine._store = MemoryStore.open(engine.store_path)
+        working, go, real = threading.Event(), threading.Event(), upkeep.rebuild
 
         def slow(*arguments):
             working.set()
             assert go.wait(60)
             return real(*arguments)
 
-        monkeypatch.setattr(engine_module, "rebuild", slow)
+        monkeypatch.setattr(upkeep, "rebuild", slow)
         rebuilding = threading.Thread(target=engine.rebuild)
         rebuilding.start()
         assert working.wait(60)

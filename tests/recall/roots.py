@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from tests.support.memory_files import replace_with
+
 RECORDS = [
     ("mem_deploy", "Deploy orchard with make release; it stops at the canary.", ["deploy", "orchard"]),
     ("mem_canary", "The canary takes a tenth of the traffic for ten minutes.", ["canary"]),
@@ -34,5 +36,5 @@ def write_root(folder, records=RECORDS):
     """A memory root with records of (id, statement, tags)."""
     (folder / "memory").mkdir(parents=True)
     lines = "".join(json.dumps(record(*fields), ensure_ascii=False) + "\n" for fields in records)
-    (folder / "memory" / "L2.playbooks.jsonl").write_text(lines, encoding="utf-8")
+    replace_with(folder / "memory" / "L2.playbooks.jsonl", lines.encode())
     return folder
