@@ -255,7 +255,8 @@ def _connect_read_only(path: Path) -> sqlite3.Connection:
         ours = _is_ours(connection, path)
     except sqlite3.OperationalError:
         connection.close()
-        if path.with_name(f"{path.name}-wal").exists():
+        wal = path.with_name(f"{path.name}-wal")
+        if wal.exists() and wal.stat().st_size:  # an empty one is left where there was no room to open it
             raise
         # Nobody is writing and the folder does not let us make WAL's shared memory: read the bare file.
         connection = _open(f"{uri}&immutable=1", uri=True)
