@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
@@ -11,20 +12,35 @@ from pi_rank.errors import MemoryRootError
 from pi_rank.memory.config import RootConfig
 from pi_rank.memory.config_file import ConfigFile
 from pi_rank.memory.contents import PROFILES, TOMBSTONES, RecordFile, RootContents, RootFiles, decode_files
-from pi_rank.memory.files import Fingerprint, is_half_written, is_known, read_version, without_bom
+from pi_rank.memory.files import (
+    FileVersion,
+    Fingerprint,
+    is_half_written,
+    is_known,
+    read_version,
+    without_bom,
+)
 from pi_rank.memory.governed import LAYER_FILES, PROJECTS, governed_files, project_files
 from pi_rank.memory.local_memory import local_memory
 from pi_rank.memory.notes import Notes, NotesReader
+
+WRITER_POLL_SECONDS = 0.1
 
 
 class MemoryRoot:
     """A folder of PI's memory files. Nothing is opened until something is read."""
 
-    def __init__(self, path: str | Path, *, kept_config: Path | None = None) -> None:
-        """`kept_config`: where to note what config.json says, for when it cannot be read."""
+    def __init__(
+        self, path: str | Path, *, kept_config: Path | None = None, writer_seconds: float = 0.0
+    ) -> None:
+        """:param kept_config: where to note what config.json says, for when it cannot be read.
+        :param writer_seconds: how long to wait for a file that seems half written, instead of keeping what it
+            held: for who asks to be brought up to date, and not for turns.
+        """
         self.path = Path(path).expanduser().absolute()
         self._notes = NotesReader(self.path)
         self._config = ConfigFile(self.path / "config.json", kept_config)
+        self._writer_seconds = writer_seconds
 
     def read(self, known: Mapping[str, Fingerprint] | None = None) -> RootContents:
         """Every record, tombstone and profile. A line that is not usable is skipped and reported.
@@ -40,7 +56,7 @@ class MemoryRoot:
         :raises MemoryRootError: as `read`.
         """
         self.require_folder()
-        return _RootReader(self.path, known or {}).read()
+        return _RootReader(self.path, known or {}, self._writer_seconds).read()
 
     def unchanged_since(self, known: Mapping[str, Fingerprint]) -> bool:
         """Whether size and time alone say that every governed file is what it was at `known`.
@@ -90,9 +106,10 @@ class MemoryRoot:
 class _RootReader:
     """One reading of a root: collects files, and everything that went wrong, as it goes."""
 
-    def __init__(self, root: Path, known: Mapping[str, Fingerprint]) -> None:
+    def __init__(self, root: Path, known: Mapping[str, Fingerprint], writer_seconds: float) -> None:
         self.root = root
         self.known = known
+        self._until = time.monotonic() + writer_seconds
         self.warnings: list[str] = []
         self.fingerprints: dict[str, Fingerprint] = {}
         self.unreadable: set[str] = set()
@@ -116,7 +133,7 @@ class _RootReader:
     def _data(self, file: str) -> bytes:
         """The file's bytes; none where it is missing or cannot be read."""
         try:
-            version = read_version(self.root / file)
+            version = self._version(file)
         except (FileNotFoundError, NotADirectoryError):
             return b""
         except OSError as error:
@@ -132,6 +149,14 @@ class _RootReader:
             self.warnings.append(f"{file} kept changing while it was read; sync again when it is quiet")
         self.fingerprints[file] = version.fingerprint
         return without_bom(version.data)
+
+    def _version(self, file: str) -> FileVersion:
+        """The file as it is now, or once it is believed, where there is time to wait for that."""
+        version = read_version(self.root / file)
+        while is_half_written(version, self.known.get(file)) and time.monotonic() < self._until:
+            time.sleep(WRITER_POLL_SECONDS)
+            version = read_version(self.root / file)
+        return version
 
     def _project_files(self) -> list[str]:
         try:

@@ -95,3 +95,9 @@ def test_a_rebuild_keeps_it_too(store, root):
     assert "being written" in report.warnings[0]
     settle(root.path / L2)
     assert store.sync_root(root, ANALYZER).removed == 20
+
+
+def test_who_asks_to_be_brought_up_to_date_waits_for_the_writer(store, root):
+    (root.path / L2).write_bytes("".join(f"{line}\n" for line in LINES[:7]).encode())
+    report = store.sync_root(MemoryRoot(root.path, writer_seconds=10), ANALYZER)
+    assert (report.removed, report.warnings) == (13, ())

@@ -22,6 +22,10 @@ from pi_rank.store.schema import transaction
 # PI gives an update 30 seconds, of which loading a model and reading files must leave enough.
 UPDATE_EMBED_SECONDS = 15.0
 
+# PI deletes a record by writing the file anew, in place, and asks for an update at once: what a shorter file
+# says is believed two seconds after the last writing.
+WRITER_SECONDS = 3.0
+
 
 def run_update(call: Call) -> int:
     """Bring collections up to date, then embed what changed for as long as the budget lasts.
@@ -174,7 +178,7 @@ def _update_memory(call: Call, collection: Collection) -> Counts:
     analyzer = FtsAnalyzer()
     try:
         with MemoryStore.open(collection.store) as store:
-            report = store.sync_root(MemoryRoot(collection.path), analyzer)
+            report = store.sync_root(MemoryRoot(collection.path, writer_seconds=WRITER_SECONDS), analyzer)
             if report.removed or report.changed:  # whoever answers next makes it anew, without what went
                 snapshot_path(store.path).unlink(missing_ok=True)
     finally:
