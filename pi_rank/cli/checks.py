@@ -170,12 +170,13 @@ def check_memory(arguments: argparse.Namespace) -> Check:
     if unplaced:
         counts += f"; of scope project without a project, so applied in every project: {_some(unplaced)}"
     if problems:
-        return Check(
-            "memory files",
-            "wrong",
-            f"{counts}; {_some(problems)}",
-            "correct these lines; the others are used",
-        )
+        if not (root.path / "memory").is_dir():
+            fix = "give the folder that PI's memory folder is in: --root DIR, or set PI_MEMORY_ROOT"
+        elif contents.skipped:
+            fix = "correct these lines; the others are used"
+        else:
+            fix = "mend these files; the others are used"
+        return Check("memory files", "wrong", f"{counts}; {_some(problems)}", fix)
     if unplaced:
         return Check(
             "memory files", "note", counts, "name the project in scope.project, or make the scope global"

@@ -58,6 +58,20 @@ def find_card(model: str) -> Card:
     return SentenceTransformersCard(id=model, source=model)
 
 
+def find_written_card(model: str) -> Card:
+    """The card that somebody wrote: "default", a shipped id or a card's path.
+
+    Raises ModelError, naming the shipped ones, for any other name, and as `find_card`.
+    """
+    card = find_card(model)
+    if isinstance(card, SentenceTransformersCard) and not card.path:
+        raise ModelError(
+            f"there is no card of {model}; shipped: {', '.join(shipped_cards())}; "
+            "one of your own is named by its path, ending in .toml"
+        )
+    return card
+
+
 def lasting_name(model: str) -> str:
     """A name that finds the same model from any working directory: paths are made absolute."""
     if model == "default" or model in shipped_cards():

@@ -116,7 +116,7 @@ class _RootReader:
 
     def read(self) -> RootFiles:
         if not (self.root / "memory").is_dir():
-            self.warnings.append("there is no folder named memory here: is this PI's memory root?")
+            self.warnings.append(f"the folder {self.root / 'memory'} is missing: is this PI's memory root?")
         records = [RecordFile(name, self._data(name), layer, None) for name, layer in LAYER_FILES]
         for name in self._project_files():
             records.append(RecordFile(name, self._data(name), "L2", Path(name).stem))

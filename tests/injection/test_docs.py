@@ -35,7 +35,7 @@ def test_the_example_runs_as_it_stands(tmp_path, monkeypatch, capsys):
 def test_every_adapter_of_the_page_exists():
     folder = Path(adapters.__file__).parent
     named = {"strands", "langchain", "openai-agents", "pydantic-ai", "anthropic", "openai"}
-    assert set(re.findall(r"`pi-rank\[([a-z-]+)\]`", PAGE.read_text(encoding="utf-8"))) == named
+    assert set(re.findall(r"`'\.\[([a-z-]+)\]'`", PAGE.read_text(encoding="utf-8"))) == named
     assert {name.replace("-", "_") for name in named} <= {path.stem for path in folder.glob("*.py")}
 
 

@@ -121,7 +121,7 @@ def test_a_root_whose_name_is_no_path():
 def test_an_empty_root_is_empty_and_says_so(tmp_path):
     contents = read(tmp_path)
     assert (contents.records, contents.tombstones) == ([], frozenset())
-    assert contents.warnings == ["there is no folder named memory here: is this PI's memory root?"]
+    assert contents.warnings == [f"the folder {tmp_path / 'memory'} is missing: is this PI's memory root?"]
 
 
 def test_folders_in_place_of_files_and_files_in_place_of_folders(tmp_path):

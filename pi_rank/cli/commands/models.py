@@ -22,7 +22,8 @@ examples:
   pi-rank models use sentence-transformers/all-mpnet-base-v2
   pi-rank models distill --corpus ~/docs --output ~/models/mine.toml
 
-A model is a shipped card's id, the path of a card, or the name or folder of a sentence-transformers model.
+A model is a shipped card's id, the path of a card, or, for use, the name or folder of a sentence-transformers
+model, which has no card to show or verify.
 """
 
 
@@ -93,9 +94,9 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 def run_show(arguments: argparse.Namespace) -> int:
     """Print one card, every key of it."""
-    from pi_rank.embedding.registry import find_card
+    from pi_rank.embedding.registry import find_written_card
 
-    described = _described(find_card(arguments.model))
+    described = _described(find_written_card(arguments.model))
     if arguments.json:
         print_json(described)
     else:
@@ -106,10 +107,10 @@ def run_show(arguments: argparse.Namespace) -> int:
 def run_verify(arguments: argparse.Namespace) -> int:
     """Check the files of the models named; the first that is not as its card says ends it."""
     from pi_rank.embedding.cards import FileCard
-    from pi_rank.embedding.registry import find_card, shipped_cards, verify
+    from pi_rank.embedding.registry import find_written_card, shipped_cards, verify
 
     for name in arguments.model or list(shipped_cards()):
-        card = find_card(name)
+        card = find_written_card(name)
         if isinstance(card, FileCard):
             verify(card)
             print(f"{card.id}: {len(card.files)} files as in its card")

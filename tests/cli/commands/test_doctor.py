@@ -114,6 +114,21 @@ def test_many_bad_lines_are_counted(root):
     assert check.detail.endswith("; and 3 more")
 
 
+def test_a_missing_folder_is_named_and_no_line_is_blamed(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    check = check_memory(options(root=str(tmp_path / "elsewhere")))
+    assert check.state == "wrong"
+    assert f"the folder {tmp_path / 'elsewhere' / 'memory'} is missing" in check.detail
+    assert check.fix == "give the folder that PI's memory folder is in: --root DIR, or set PI_MEMORY_ROOT"
+
+
+def test_a_config_that_is_wrong_blames_no_line(root):
+    (root / "config.json").write_text('{"retrieval": {"maxRecords": "many"}}', encoding="utf-8")
+    check = check_memory(options(root=str(root)))
+    assert (check.state, check.fix) == ("wrong", "mend these files; the others are used")
+    assert "config.json: retrieval.maxRecords" in check.detail
+
+
 def test_missing_root_says_what_to_do(tmp_path, capsys):
     assert main(["doctor", "--root", str(tmp_path / "nowhere"), "--model", "none"]) == 1
     line = next(line for line in capsys.readouterr().out.splitlines() if "memory files" in line)

@@ -60,10 +60,22 @@ def test_show_prints_every_key(run):
     assert float(values["measured.locomo.recall_at_10"]) > 0.4
 
 
-def test_show_json_of_a_path_and_of_any_name(run):
+def test_show_json_of_a_path(run):
     assert json.loads(run("show", TINY, "--json")[1])["dimension"] == 64
-    named = json.loads(run("show", "somebody/some-model", "--json")[1])
-    assert (named["runtime"], named["model_id"]) == ("sentence-transformers", None)
+
+
+def test_show_of_a_card_for_sentence_transformers(run, tmp_path):
+    card = tmp_path / "mine.toml"
+    card.write_text('runtime = "sentence-transformers"\nid = "mine"\nsource = "somebody/some-model"\n')
+    assert json.loads(run("show", card, "--json")[1])["source"] == "somebody/some-model"
+
+
+@pytest.mark.parametrize("command", [["show"], ["show", "--json"], ["verify"], ["verify", TINY]])
+@pytest.mark.parametrize("name", ["nosuch", "somebody/some-model"])
+def test_a_name_without_a_card_is_an_error_that_lists_those_there_are(run, command, name):
+    code, out, err = run(*command, name)
+    assert (code, "tiny" in out) == (1, TINY in command)
+    assert err.startswith(f"pi-rank: there is no card of {name}; shipped: {', '.join(shipped_cards())}; ")
 
 
 def test_verify_checks_every_shipped_model(run):
@@ -71,10 +83,6 @@ def test_verify_checks_every_shipped_model(run):
     assert code == 0
     assert "minilm-l6-int8: 3 files as in its card\n" in out
     assert len(out.splitlines()) == len(shipped_cards())
-
-
-def test_verify_of_a_name_has_nothing_to_check(run):
-    assert run("verify", "somebody/some-model")[1] == "somebody/some-model: no files of its own to check\n"
 
 
 def test_verify_of_an_altered_model_fails(run, copy):
