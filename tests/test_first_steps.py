@@ -151,7 +151,8 @@ def reader(home):
     # The package that is tested, and the repository for what only tests have.
     packages = os.pathsep.join([str(Path(pi_rank.__file__).parents[1]), str(REPOSITORY)])
     path = os.pathsep.join([str(home / "bin"), os.environ["PATH"]])
-    return Reader(home, {"HOME": str(home), "PATH": path, "PYTHONPATH": packages})
+    environment = {"HOME": str(home), "PATH": path, "PYTHONPATH": packages, "HF_HUB_OFFLINE": "1"}
+    return Reader(home, environment)
 
 
 @pytest.fixture
