@@ -41,6 +41,7 @@ COMMANDS = {
     "rebuild": Command("memory:configure_rebuild", "make the store anew from the memory files"),
     "models": Command("models:configure", "embedding models: list, check, change, distil"),
     "serve": Command("serve:configure", "serve memory over HTTP"),
+    "forget": Command("forget:configure", "take back a note that a server was told to remember"),
     "participant": Command("participant:configure", "ask agents, with what memory holds for each turn"),
     "qmd": Command("qmd:configure", "search Markdown and memory as qmd does"),
     "mcp": Command("qmd:configure_mcp", "the MCP server, over stdio or HTTP"),

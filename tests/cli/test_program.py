@@ -183,6 +183,7 @@ def test_every_command_declares_what_it_runs():
     needs = {
         "batch": ["x"],
         "context": ["x"],
+        "forget": ["x"],
         "models": ["list"],
         "participant": ["ask", "x", "--participant", "a=b"],
         "prefix-check": ["x"],

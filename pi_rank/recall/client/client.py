@@ -9,7 +9,7 @@ import msgspec
 
 from pi_rank.errors import ConfigError
 from pi_rank.recall.client.answer import check_headers, read_hits
-from pi_rank.recall.client.http_call import post
+from pi_rank.recall.client.http_call import call, request_headers
 from pi_rank.recall.client.origin import parse_origin
 from pi_rank.recall.types import (
     MAX_TOP_K,
@@ -76,22 +76,10 @@ class RemanentiaHttpRecall:
         body = msgspec.json.encode({"query": query, "top_k": top_k})
         if len(body) > self._max_request:
             raise RecallUnavailableError
-        status, headers, answer = await post(
-            self._origin, "/recall", self._headers(len(body)), body, self._max_response
+        token = None if self._token_file is None else read_token(self._token_file)
+        headers = request_headers(self._origin, len(body), token)
+        status, headers, answer = await call(
+            self._origin, "POST", "/recall", headers, body, self._max_response
         )
         check_headers(status, headers)
         return answer
-
-    def _headers(self, length: int) -> list[tuple[bytes, bytes]]:
-        headers = [
-            (b"Host", self._origin.authority.encode()),
-            (b"User-Agent", b"pi-rank"),
-            (b"Accept", b"application/json"),
-            (b"Accept-Encoding", b"identity"),
-            (b"Content-Type", b"application/json"),
-            (b"Content-Length", str(length).encode()),
-            (b"Connection", b"close"),
-        ]
-        if self._token_file is not None:
-            headers.append((b"Authorization", b"Bearer " + read_token(self._token_file).encode()))
-        return headers

@@ -30,23 +30,39 @@ class CallError(Exception):
     """The exchange did not end in a whole answer of an acceptable size. For `http_call`'s callers only."""
 
 
-async def post(
-    origin: Origin, target: str, headers: Headers, body: bytes, max_response_bytes: int
+async def call(
+    origin: Origin, method: str, target: str, headers: Headers, body: bytes, max_response_bytes: int
 ) -> tuple[int, Headers, bytes]:
-    """Status, headers (names in lower case) and body of the answer to a POST. Has no deadline of its own.
+    """Status, headers (names in lower case) and body of the answer to a request. Has no deadline of its own.
 
     :raises CallError, OSError, h11.RemoteProtocolError: there is none, or it is too long.
     """
     reader, writer = await _connect(origin)
     try:
         connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEADER_BYTES)
-        request = h11.Request(method="POST", target=target, headers=headers)
+        request = h11.Request(method=method, target=target, headers=headers)
         for event in (request, h11.Data(data=body), h11.EndOfMessage()):
             writer.write(connection.send(event) or b"")
         await writer.drain()
         return await _Answer(reader, connection, max_response_bytes).read()
     finally:
         writer.transport.abort()  # a graceful end would wait for the server
+
+
+def request_headers(origin: Origin, length: int, token: str | None) -> Headers:
+    """The headers of a request with a JSON body of so many bytes."""
+    headers = [
+        (b"Host", origin.authority.encode()),
+        (b"User-Agent", b"pi-rank"),
+        (b"Accept", b"application/json"),
+        (b"Accept-Encoding", b"identity"),
+        (b"Content-Type", b"application/json"),
+        (b"Content-Length", str(length).encode()),
+        (b"Connection", b"close"),
+    ]
+    if token is not None:
+        headers.append((b"Authorization", b"Bearer " + token.encode()))
+    return headers
 
 
 class _Answer:

@@ -44,16 +44,27 @@ class NoteKeeper:
         self._engine.replace_notes(self._book.records())
         self._unseen = False
 
-    async def remember(self, content: str, trigger: str | None) -> None:
+    async def remember(self, content: str, trigger: str | None) -> str:
         """Store a note; when this returns it is on the disk, and the next recall finds it.
 
+        :returns: the note's id.
         :raises StoreError: it could not be stored.
         """
         stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._pending.append((new_note(content, trigger, utc_now()), stored))
+        note = new_note(content, trigger, utc_now())
+        self._pending.append((note, stored))
         if self._draining is None:
             self._draining = asyncio.create_task(self._drain())
         await stored
+        return note.id
+
+    async def forget(self, note_id: str) -> int:
+        """Take a note back, with those that say the same: no recall finds it, and no file of ours holds it.
+
+        :returns: how many notes that were; 0 where there is no such note.
+        :raises StoreError: it could not be taken back, and counts as before.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._writer, self._forget, note_id)
 
     async def consolidate(self) -> int:
         """Merge notes that say the same, and give the number of notes that went into another."""
@@ -102,6 +113,18 @@ class NoteKeeper:
         except Exception as error:  # the notes are safe; they are looked for again with the next one
             log_failure(error)
             self._unseen = True
+
+    def _forget(self, note_id: str) -> int:
+        ids = self._book.saying(note_id)
+        if ids:
+            try:
+                self._log.remove(ids)
+            except OSError as error:
+                log.error("a note cannot be taken back: %s", error.strerror or type(error).__name__)
+                raise StoreError("the note could not be taken back") from None
+            self._book.forget(ids)
+            self.publish()
+        return len(ids)
 
     def _consolidate(self) -> int:
         merges = self._book.duplicates()

@@ -1,18 +1,19 @@
 """The notes file: what /remember was told. Lines are only ever appended, and are on the disk before the
-answer.
+answer; taking a note back writes the file anew.
 """
 
 from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
 from pi_rank.errors import StoreError
+from pi_rank.private_files import replace_private
 from pi_rank.recall.notes.file_lock import FileLock
 
 MAX_NOTES_BYTES = 1 << 30
@@ -54,9 +55,7 @@ class NotesLog:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(path.with_name(path.name + ".lock"))
-            self._file = os.open(
-                path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600
-            )
+            self._file = _open(path)
         except OSError as error:
             raise StoreError(f"the notes file {path} cannot be opened: {error.strerror or error}") from None
         try:
@@ -86,6 +85,17 @@ class NotesLog:
             raise
         self._size += len(data)
 
+    def remove(self, ids: Collection[str]) -> None:
+        """Write the file anew without these notes: what was taken back is on the disk no more.
+
+        :raises OSError: it could not be written; the file is as it was.
+        """
+        kept = b"".join(line + b"\n" for line in self._read().split(b"\n")[:-1] if not _is_of(line, ids))
+        replace_private(self.path, kept)
+        old, self._file = self._file, _open(self.path)
+        os.close(old)
+        self._size = len(kept)
+
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._file)
@@ -93,9 +103,7 @@ class NotesLog:
 
     def _recover(self) -> list[Line]:
         """The file's lines. What a crash left of a last one is set aside in `<file>.torn`, and cut off."""
-        with os.fdopen(os.dup(self._file), "rb") as file:
-            file.seek(0)
-            data = file.read()
+        data = self._read()
         whole = data.rfind(b"\n") + 1
         if torn := data[whole:]:
             with self.path.with_name(self.path.name + ".torn").open("ab") as aside:
@@ -110,12 +118,29 @@ class NotesLog:
             line for number, text in enumerate(lines, 1) if (line := self._decoded(number, text)) is not None
         ]
 
+    def _read(self) -> bytes:
+        with os.fdopen(os.dup(self._file), "rb") as file:
+            file.seek(0)
+            return file.read()
+
     def _decoded(self, number: int, text: bytes) -> Line | None:
         try:
             return _decode(text)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             self.damaged.append(number)
             return None
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600)
+
+
+def _is_of(text: bytes, ids: Collection[str]) -> bool:
+    try:
+        line = _decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False  # nobody knows what it says: it stays
+    return line.id in ids if isinstance(line, Note) else line.into in ids
 
 
 def new_note(content: str, trigger: str | None, at: str) -> Note:

@@ -46,6 +46,18 @@ class Notebook:
         self._topic_of[line.id] = topic
         return _record(topic) if len(topic.notes) == 1 else None
 
+    def saying(self, note_id: str) -> list[str]:
+        """The ids of all notes that say what this one says, its own among them; none where there is none."""
+        topic = self._topic_of.get(note_id)
+        return [] if topic is None else [note.id for note in topic.notes]
+
+    def forget(self, ids: list[str]) -> None:
+        """Take back notes that `saying` gave together."""
+        self._topics.pop(same_words(self._topic_of[ids[0]].notes[0].content))
+        for note_id in ids:
+            del self._topic_of[note_id]
+        self.note_count -= len(ids)
+
     def records(self) -> list[MemoryRecord]:
         """One record for each topic, in the order they came up."""
         return [_record(topic) for topic in self._topics.values()]

@@ -29,6 +29,9 @@ DEFAULT_TOP_K = 5
 MAX_K = 100
 DEFAULT_MAX_BYTES, MOST_MAX_BYTES = 14_000, 1_000_000
 STORED_CHARS = 80
+NOTES = "/remember/"
+NOTE = NOTES + "{id}"
+METHODS = ("GET", "HEAD", "POST", "DELETE")
 Fields = dict[str, Any]
 
 
@@ -40,6 +43,7 @@ def create_app(service: Service, settings: Settings, audit: AuditLog, metrics: M
         Route("/status", routes.status, methods=["GET"]),
         Route("/metrics", routes.metrics, methods=["GET"]),
         Route("/openapi.json", routes.openapi, methods=["GET"]),
+        Route(NOTE, routes.forget, methods=["DELETE"]),
         *(Route(path, routes.posted(answer), methods=["POST"]) for path, answer in routes.posts().items()),
     ]
     application = Starlette(
@@ -56,8 +60,8 @@ def _recorder(
 
     def record(scope: Scope, status: int, seconds: float) -> None:
         path, method = scope["path"], scope["method"]
-        route = path if path in routes else "other"
-        metrics.request(method if method in ("GET", "HEAD", "POST") else "other", route, status, seconds)
+        route = path if path in routes else NOTE if path.startswith(NOTES) else "other"
+        metrics.request(method if method in METHODS else "other", route, status, seconds)
         if path != HEALTH:
             audit.record(address_of(scope), method, path, status)
 
@@ -112,10 +116,19 @@ class _Routes:
     async def remember(self, fields: Fields) -> object:
         content, trigger = bodies.content_and_trigger(fields)
         try:
-            await self._service.keeper.remember(content, trigger)
+            note_id = await self._service.keeper.remember(content, trigger)
         except StoreError as error:
             raise ApiError(500, str(error)) from error
-        return {"status": "ok", "stored": content[:STORED_CHARS]}
+        return {"status": "ok", "stored": content[:STORED_CHARS], "id": note_id}
+
+    async def forget(self, request: Request) -> Response:
+        try:
+            count = await self._service.keeper.forget(request.path_params["id"])
+        except StoreError as error:
+            raise ApiError(500, str(error)) from error
+        if not count:
+            raise ApiError(404, "no such note")
+        return json_response({"status": "ok", "forgotten": count})
 
     async def consolidate(self, fields: Fields) -> object:
         if not isinstance(fields.get("force", False), bool):

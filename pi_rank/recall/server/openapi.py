@@ -63,9 +63,12 @@ def _json(schema: dict[str, Any]) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
 
 
-def _operation(summary: str, answer: dict[str, Any], body: dict[str, Any] | None = None) -> dict[str, Any]:
+def _operation(
+    summary: str, answer: dict[str, Any], body: dict[str, Any] | None = None, *, missing: bool = False
+) -> dict[str, Any]:
     """One operation behind the gate, with the errors that any of them can give."""
-    errors = ["401", "403", "429", "500", "503"] + (["400", "408", "411", "413", "415"] if body else [])
+    errors = ["401", "403", "429", "431", "500", "503"]
+    errors += ["400", "408", "411", "413", "415"] if body else ["404"] if missing else []
     operation: dict[str, Any] = {
         "summary": summary,
         "responses": {
@@ -116,9 +119,19 @@ DOCUMENT: dict[str, Any] = {
         "/remember": {
             "post": _operation(
                 "Store a note.",
-                _json(_object({"status": _OK, "stored": {**_TEXT, "maxLength": 80}})),
+                _json(_object({"status": _OK, "stored": {**_TEXT, "maxLength": 80}, "id": _TEXT})),
                 _REMEMBER,
             )
+        },
+        "/remember/{id}": {
+            "delete": {
+                **_operation(
+                    "Take a note back, with those that say the same.",
+                    _json(_object({"status": _OK, "forgotten": _COUNT})),
+                    missing=True,
+                ),
+                "parameters": [{"name": "id", "in": "path", "required": True, "schema": _TEXT}],
+            }
         },
         "/consolidate": {
             "post": _operation(

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from pi_rank.cli import main
 from tests.recall.roots import record
 from tests.recall.served import running
 
@@ -178,6 +179,7 @@ def test_openapi_names_every_route(server):
             "/openapi.json",
             "/recall",
             "/remember",
+            "/remember/{id}",
             "/search",
             "/status",
         ]
@@ -195,12 +197,11 @@ def test_status_tells_counts_and_no_paths(server):
 
 def test_notes_are_recalled_and_merged(memory):
     with running(memory, "--rate", "0") as server:
-        assert server.post(
+        status, answer = server.post(
             "/remember", {"content": "The blue lamp means standby", "trigger": "lamp colours"}
-        ) == (
-            200,
-            {"status": "ok", "stored": "The blue lamp means standby"},
         )
+        assert (status, answer["status"], answer["stored"]) == (200, "ok", "The blue lamp means standby")
+        assert answer["id"] == server.recall("blue lamp")[0]["id"]
         (row,) = server.recall("blue lamp")
         assert (row["type"], row["layer"], row["presentation"]) == ("note", "L3", "boundary")
         assert server.recall("colours")[0]["snippet"] == "The blue lamp means standby"
@@ -286,3 +287,27 @@ def test_a_file_name_cannot_write_lines_of_the_log(memory):
         lines = server.stop().splitlines()
     assert any("all is well" in line for line in lines)
     assert not [line for line in lines if line.startswith("pi-rank: all is well")]
+
+
+def test_a_note_is_taken_back(memory, capsys):
+    with running(memory, "--rate", "0") as server:
+        first = server.post("/remember", {"content": "the password of the safe is hunter2"})[1]["id"]
+        second = server.post("/remember", {"content": "the password  of the safe is hunter2"})[1]["id"]
+        server.post("/remember", {"content": "the safe stands in the cellar"})
+        server.post("/consolidate", {})
+        assert [row["id"] for row in server.recall("password of the safe") if "hunter2" in row["snippet"]]
+        assert server.ask("DELETE", f"/remember/{second}")[::2] == (200, {"status": "ok", "forgotten": 2})
+        assert server.ask("DELETE", f"/remember/{first}")[::2] == (404, {"error": "no such note"})
+        assert not [row for row in server.recall("password of the safe") if "hunter2" in row["snippet"]]
+        assert server.ask("GET", "/status")[2]["notes"] == 1
+        assert b"hunter2" not in (memory / "notes.jsonl").read_bytes()
+        third = server.post("/remember", {"content": "the safe is blue"})[1]["id"]
+        assert main(["forget", third, "--memory-url", server.url]) == 0
+        assert capsys.readouterr().out == "1 note taken back\n"
+        assert main(["forget", third, "--memory-url", server.url]) == 1
+        assert "no such note" in capsys.readouterr().err
+    assert main(["forget", third, "--memory-url", server.url]) == 1
+    assert "is `pi-rank serve` running there?" in capsys.readouterr().err
+    with running(memory) as again:
+        assert again.recall("safe cellar")[0]["snippet"].endswith("the cellar")
+        assert again.ask("GET", "/status")[2]["notes"] == 1
