@@ -158,6 +158,7 @@ def pi_message_of_a_turn(world):
 
 
 def strands(world):
+    pytest.importorskip("strands", reason="strands-agents is not installed (extra: strands)")
     from tests.injection.adapters.test_strands import Agent, ScriptedModel, StrandsMemory
 
     with engine_of(world) as opened:
@@ -167,6 +168,7 @@ def strands(world):
 
 
 def langchain(world):
+    pytest.importorskip("langchain", reason="langchain is not installed (extra: langchain)")
     from tests.injection.adapters.test_langchain import InMemorySaver, ScriptedChat, agent_on, ask
 
     with engine_of(world) as opened:
@@ -176,6 +178,7 @@ def langchain(world):
 
 
 def openai_agents(world):
+    pytest.importorskip("agents", reason="openai-agents is not installed (extra: openai-agents)")
     from tests.injection.adapters.test_openai_agents import ScriptedModel, SQLiteSession, config_on, run
 
     with engine_of(world) as opened:
@@ -185,6 +188,7 @@ def openai_agents(world):
 
 
 def pydantic_ai(world):
+    pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed (extra: pydantic-ai)")
     from tests.injection.adapters.test_pydantic_ai import Script, agent_on
 
     with engine_of(world) as opened:

@@ -89,10 +89,11 @@ class NotedEngine(MemoryEngine):
 
     def is_behind(self) -> bool:
         """Whether the store has been written to since the last refresh, or another model answers now."""
-        if self._base is None:
+        base = self._base  # a note that is taken back meanwhile sets it to None
+        if base is None:
             return False
         model_id = self._models.queries.model_id
-        return self._base.version != self._store.version() or model_id not in (None, self._base.model_id)
+        return base.version != self._store.version() or model_id not in (None, base.model_id)
 
     def add_notes(self, records: Sequence[MemoryRecord]) -> None:
         """Make new notes visible to the next search."""

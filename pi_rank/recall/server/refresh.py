@@ -13,6 +13,7 @@ from pathlib import Path
 from pi_rank.characters import one_line
 from pi_rank.errors import PiRankError
 from pi_rank.recall.notes.engine import NotedEngine
+from pi_rank.serving.failures import log_failure
 
 log = logging.getLogger("pi_rank.recall")
 POLL_SECONDS = 0.2
@@ -63,6 +64,9 @@ class Refresher:
             elif self._engine.is_behind():
                 self._engine.refresh()
         except (PiRankError, OSError) as error:
+            self._fail(error)
+        except Exception as error:  # nobody foresaw it; looking must go on, or memory stays as it is for ever
+            log_failure(error)
             self._fail(error)
         else:
             self.failing = False
