@@ -8,6 +8,7 @@ only some of them.
 from __future__ import annotations
 
 import re
+import unicodedata
 
 LINE_BREAKS = "\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
 _NONCHARACTERS = "\ufdd0-\ufdef" + "".join(
@@ -30,8 +31,10 @@ BLANKS = "\u2800\U0001d159\U00013441\U00013442"
 
 
 def one_line(text: str) -> str:
-    """The text on one line: each run of white space, and of what moves or hides text, as one space."""
-    return " ".join(_NOT_ON_A_LINE.sub(" ", text).split())
+    """The text with each run of control, format and white space, and of what nobody sees, as one space."""
+    seen = text if text.isascii() else _UNSEEN.sub(" ", text)
+    return " ".join("".join(" " if unicodedata.category(c) in _UNPRINTABLE else c for c in seen).split())
 
 
-_NOT_ON_A_LINE = re.compile(f"[{CONTROLS}{LINE_BREAKS}{INVISIBLE}{JOINERS}]+")
+_UNSEEN = re.compile(f"[{INVISIBLE}{BLANKS}]")
+_UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})

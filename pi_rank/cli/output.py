@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
-from pi_rank.characters import BLANKS, INVISIBLE
+from pi_rank import characters
 
 ELLIPSIS = "…"
 GAP = "  "  # between two columns of a table
@@ -35,16 +34,12 @@ def note(text: str) -> None:
 
 
 def one_line(text: str, width: int | None = None) -> str:
-    """The text with each run of control, format and white space as one space, cut at `width` columns."""
-    seen = text if text.isascii() else _UNSEEN.sub(" ", text)
-    clean = "".join(" " if unicodedata.category(c) in _UNPRINTABLE else c for c in seen)
-    clean = " ".join(clean.split())
+    """The text on one line, cut at `width` columns.
+
+    A memory file may hold escape sequences; none of them may reach the terminal.
+    """
+    clean = characters.one_line(text)
     return clean if width is None or columns(clean) <= width else _cut(clean, width - 1) + ELLIPSIS
-
-
-# A memory file may hold escape sequences; none of them may reach the terminal.
-_UNSEEN = re.compile(f"[{INVISIBLE}{BLANKS}]")
-_UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def columns(text: str) -> int:

@@ -92,6 +92,7 @@ class NotesLog:
         """
         kept = b"".join(line + b"\n" for line in self._read().split(b"\n")[:-1] if not _is_of(line, ids))
         replace_private(self.path, kept)
+        _sync_folder(self.path.parent)
         old, self._file = self._file, _open(self.path)
         os.close(old)
         self._size = len(kept)
@@ -124,11 +125,10 @@ class NotesLog:
             return file.read()
 
     def _decoded(self, number: int, text: bytes) -> Line | None:
-        try:
-            return _decode(text)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        line = _decoded(text)
+        if line is None:
             self.damaged.append(number)
-            return None
+        return line
 
 
 def _open(path: Path) -> int:
@@ -136,11 +136,18 @@ def _open(path: Path) -> int:
 
 
 def _is_of(text: bytes, ids: Collection[str]) -> bool:
-    try:
-        line = _decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    line = _decoded(text)
+    if line is None:
         return False  # nobody knows what it says: it stays
     return line.id in ids if isinstance(line, Note) else line.into in ids
+
+
+def _decoded(text: bytes) -> Line | None:
+    """The line of a notes file; None where it is none of ours."""
+    try:
+        return _decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def new_note(content: str, trigger: str | None, at: str) -> Note:
