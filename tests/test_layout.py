@@ -29,8 +29,7 @@ LAYERS = {
             "clock",
             "names",
             "characters",
-            "private_files",
-            "foreign_files",
+            "files",
             "_core",
         },
         {"memory", "embedding", "ranking", "serving"},
@@ -48,7 +47,7 @@ LAYERS = {
         {"server"},
     ),
     "pi_rank.qmd": (
-        {"errors", "locking", "text", "launcher", "background"},
+        {"errors", "text", "launcher", "background"},
         {"arguments", "config", "paths"},
         {"stores", "index"},
         {"shelves"},
@@ -231,7 +230,6 @@ LOOKS_OUTSIDE = {
 }
 MAY_LOOK_OUTSIDE = {
     "store/places.py": {"os.environ"},  # where the user's cache folder is
-    "ranking/array_file.py": {"time.time"},  # leftovers of killed processes are removed when they are old
 }
 
 

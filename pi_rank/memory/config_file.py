@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 
 from pi_rank.errors import RecordError
-from pi_rank.foreign_files import read_foreign
+from pi_rank.files.foreign import read_foreign
+from pi_rank.files.private import replace_private
 from pi_rank.memory.config import CLOSED, RootConfig, parse_config
 from pi_rank.memory.files import READ_ATTEMPTS, RETRY_SECONDS, Reading, read_now, signature, without_bom
-from pi_rank.private_files import replace_private
 
 MOST_BYTES = 1 << 20
 _NOTHING_SAID = b"{}"

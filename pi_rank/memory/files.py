@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
-from pi_rank.foreign_files import read_foreign, regular_stat
+from pi_rank.files.foreign import read_foreign, regular_stat
 
 T = TypeVar("T")
 

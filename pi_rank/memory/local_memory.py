@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 from pi_rank.errors import ConfigError, ContextError, UntrustedWarning
-from pi_rank.foreign_files import read_foreign, why_not_own
+from pi_rank.files.foreign import read_foreign, why_not_own
 from pi_rank.memory.files import MOST_MEMORY_BYTES
 from pi_rank.memory.governed import governed_files
 from pi_rank.memory.settings import Settings, find_settings, read_settings

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from pi_rank.errors import ContextError
-from pi_rank.foreign_files import SMALL_BYTES, read_foreign
+from pi_rank.files.foreign import SMALL_BYTES, read_foreign
 from pi_rank.memory.pi_identity import pi_project_id, short_hash
 from pi_rank.memory.settings import SETTINGS_SECTION, Settings, exists, read_settings
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pi_rank.errors import ConfigError, UntrustedWarning
-from pi_rank.foreign_files import SMALL_BYTES, read_foreign, why_not_own
+from pi_rank.files.foreign import SMALL_BYTES, read_foreign, why_not_own
 from pi_rank.memory.trusted import is_trusting, trusted_folders
 
 # PI keeps its settings under its own name; the bare key is read too.

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from pi_rank.errors import ConfigError
-from pi_rank.foreign_files import SMALL_BYTES, read_foreign
-from pi_rank.private_files import replace_private
+from pi_rank.files.foreign import SMALL_BYTES, read_foreign
+from pi_rank.files.private import replace_private
 
 _TRUSTING = [False]
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pi_rank
-from pi_rank.private_files import open_private
+from pi_rank.files.private import open_private
 
 LOG_BYTES = 1 << 20  # past this the log begins anew
 BOOT = (

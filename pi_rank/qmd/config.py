@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pi_rank.private_files import open_private
+from pi_rank.files.locks import Held, exclusive
+from pi_rank.files.private import replace_private
 from pi_rank.qmd.errors import QmdError
-from pi_rank.qmd.locking import Held, exclusive
 from pi_rank.qmd.text import clean
 
 DEFAULT_PATTERN = "**/*.md"
@@ -122,14 +121,7 @@ def changing(path: Path) -> Iterator[list[Config]]:
 
 def _write(path: Path, config: Config) -> None:
     text = json.dumps(_encoded(config), ensure_ascii=False, indent=2) + "\n"
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.unlink(missing_ok=True)  # of a process of this number that was killed
-    try:
-        with os.fdopen(open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as stream:
-            stream.write(text.encode())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    replace_private(path, text.encode())
 
 
 def _encoded(config: Config) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import NamedTuple
 
 from pi_rank.errors import PiRankError
+from pi_rank.files.locks import Held, exclusive
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.arguments import parse
 from pi_rank.qmd.command import FAILED, dispatch
@@ -24,7 +25,6 @@ from pi_rank.qmd.commands.catching_up import catching_up
 from pi_rank.qmd.commands.daemon import require_socket
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.launcher import MAGIC, SERVED, TRY_ELSEWHERE, VARIABLES
-from pi_rank.qmd.locking import Held, exclusive
 from pi_rank.qmd.paths import Places, places
 from pi_rank.qmd.warm.warm import Warm
 

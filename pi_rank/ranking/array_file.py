@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import struct
-import time
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pi_rank.errors import StoreError
-from pi_rank.private_files import open_private
+from pi_rank.files.private import open_private, replacing, write_all
 
 Bytes = NDArray[np.uint8]
 
@@ -34,7 +32,6 @@ FORMAT_VERSION = 2
 _PREFIX = struct.Struct("<8sIQ")  # magic, crc32 of the rest of the header, header length
 _CRC_END = 12
 _ALIGNMENT = 64
-ABANDONED_SECONDS = 3600.0  # a temporary file older than this belongs to no writer that still runs
 # Of the checksum: so many words are taken at a time, which stay in a core's own cache.
 _LANES = 8192
 _ROW_BYTES = 8 * _LANES
@@ -51,20 +48,9 @@ def write_arrays(path: Path, kind: str, key: str, arrays: Mapping[str, NDArray[A
 
     :raises OSError: the file cannot be written; the old one is untouched.
     """
-    _remove_abandoned(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
-    try:
-        descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        with os.fdopen(descriptor, "wb") as file:
-            for part in _parts(kind, key, arrays):
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_directory(path.parent)
+    with replacing(path) as file:
+        for part in _parts(kind, key, arrays):
+            write_all(file, part)
 
 
 def read_arrays(path: Path, kind: str, key: str) -> dict[str, NDArray[Any]]:
@@ -161,24 +147,3 @@ def _checked_header(path: Path, data: Bytes) -> tuple[dict[str, Any], int]:
     if start > data.size or zlib.crc32(data[_CRC_END:start].data) != crc:
         raise CacheMismatch(f"{path} is damaged: the checksum of its header does not match")
     return json.loads(data[_PREFIX.size : start].tobytes()), start
-
-
-def _remove_abandoned(path: Path) -> None:
-    """Remove what writers left behind that were killed before they could replace the file."""
-    for temporary in path.parent.glob(f".{path.name}.*.tmp"):
-        try:
-            if time.time() - temporary.stat().st_mtime > ABANDONED_SECONDS:
-                temporary.unlink()
-        except FileNotFoundError:
-            continue  # another process removed or renamed it first
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make the new name durable. Windows has no such call and needs none."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

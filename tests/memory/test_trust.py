@@ -265,7 +265,7 @@ def test_a_path_that_cannot_be_one_is_left_out(home, named):
 
 @posix
 def test_a_group_of_the_user_alone_is_nobody_else(home):
-    from pi_rank.foreign_files import _is_private
+    from pi_rank.files.foreign import _is_private
 
     folder = project(home / "work/app", "~/.pi/agent/pi-memory", "mine")
     for path in (folder, folder / ".pi", folder / ".pi/settings.json"):

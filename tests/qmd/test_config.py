@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
+from pi_rank.files.locks import Held, exclusive, is_held
 from pi_rank.qmd import config
 from pi_rank.qmd.config import Collection, Config
 from pi_rank.qmd.errors import QmdError
-from pi_rank.qmd.locking import Held, exclusive, is_held
 
 
 def test_what_is_written_is_read_back(tmp_path):

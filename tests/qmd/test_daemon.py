@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from pi_rank.files.locks import exclusive, holder, is_held
 from pi_rank.qmd import launcher
 from pi_rank.qmd.daemon import Program, packed, unpacked
-from pi_rank.qmd.locking import exclusive, holder, is_held
 from pi_rank.qmd.paths import places
 from tests.support.memory import write_root
 

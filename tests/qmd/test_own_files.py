@@ -7,13 +7,12 @@ import socket
 import stat
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
 
+from pi_rank.files.locks import exclusive
 from pi_rank.qmd import launcher
-from pi_rank.qmd.locking import exclusive, is_held
 from pi_rank.qmd.paths import places
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and owners as POSIX has them")
@@ -48,36 +47,6 @@ def test_a_log_a_configuration_and_an_index_that_are_links(world):
     guessed.symlink_to(victim)
     world.ok("context", "add", "/", "All notes")
     assert victim.read_text(encoding="utf-8") == TEXT
-
-
-def test_a_lock_that_is_a_pipe_is_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "lock")
-    with pytest.raises(OSError, match="not a regular file"), exclusive(tmp_path / "lock"):
-        pytest.fail("the lock was taken")
-
-
-def test_looking_whether_a_lock_is_held_keeps_nobody_from_it(tmp_path):
-    """A daemon that starts while others look for it was taken for a second one."""
-    lock = tmp_path / "lock"
-    lock.touch()
-    stop = threading.Event()
-
-    def look():
-        while not stop.is_set():
-            is_held(lock)
-            time.sleep(0.005)
-
-    watchers = [threading.Thread(target=look) for _ in range(4)]
-    for watcher in watchers:
-        watcher.start()
-    try:
-        for _ in range(100):
-            with exclusive(lock):
-                assert is_held(lock)
-    finally:
-        stop.set()
-        for watcher in watchers:
-            watcher.join()
 
 
 def test_nobody_else_reads_index_and_configuration(world):

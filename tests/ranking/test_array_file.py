@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from pi_rank.ranking.array_file import ABANDONED_SECONDS, CacheMismatch, checksum, read_arrays, write_arrays
+from pi_rank.ranking.array_file import CacheMismatch, checksum, read_arrays, write_arrays
 
 ARRAYS = {
     "rows": np.arange(100, dtype=np.int32),
@@ -75,17 +75,6 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
         write_arrays(tmp_path / "cache", "kind", "key", {"bad": np.array([object()])})
     assert read_arrays(tmp_path / "cache", "kind", "key")["byte"].tolist() == [7]
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
-
-
-def test_files_of_killed_writers_are_removed_once_they_are_old(tmp_path):
-    old, new = tmp_path / ".cache.1.aaaa.tmp", tmp_path / ".cache.2.bbbb.tmp"
-    old.write_bytes(b"half")
-    new.write_bytes(b"half")
-    past = old.stat().st_mtime - ABANDONED_SECONDS - 1
-    os.utime(old, (past, past))
-    write_arrays(tmp_path / "cache", "kind", "key", ARRAYS)
-    assert not old.exists()
-    assert new.exists()
 
 
 WRITER = """

@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pi_rank.errors import PiRankError
+from pi_rank.files.locks import is_held
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.background import start
 from pi_rank.qmd.commands.call import Call
 from pi_rank.qmd.config import MEMORY
-from pi_rank.qmd.locking import is_held
 from pi_rank.qmd.search.collection_facts import all_embedded
 from pi_rank.qmd.search.library import opened_library
 

@@ -7,12 +7,12 @@ import signal
 import socket
 import time
 
+from pi_rank.files.locks import holder, is_held
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.background import Background, start
 from pi_rank.qmd.commands.call import Call
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.launcher import MAGIC, MAX_SOCKET_PATH, ask
-from pi_rank.qmd.locking import holder, is_held
 
 START_SECONDS = 20.0
 STOP_SECONDS = 10.0

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pi_rank.errors import ModelError
+from pi_rank.files.locks import Held, exclusive
 from pi_rank.qmd.commands.call import Call
 from pi_rank.qmd.config import MEMORY, Collection
 from pi_rank.qmd.index.index import bump, open_index, translated
 from pi_rank.qmd.index.indexing import passage_text
-from pi_rank.qmd.locking import Held, exclusive
 from pi_rank.qmd.warm.models import MARKDOWN_MODEL, model_id
 from pi_rank.store.schema import transaction
 

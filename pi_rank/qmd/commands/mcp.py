@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pi_rank.files.locks import Held, exclusive, holder, is_held
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.background import start
 from pi_rank.qmd.commands.call import Call
 from pi_rank.qmd.commands.catching_up import catching_up
 from pi_rank.qmd.errors import QmdError
-from pi_rank.qmd.locking import Held, exclusive, holder, is_held
 from pi_rank.qmd.warm.warm import Warm
 
 if TYPE_CHECKING:

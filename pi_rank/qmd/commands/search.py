@@ -6,12 +6,12 @@ import os
 import re
 from collections.abc import Callable
 
+from pi_rank.files.locks import is_held
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.arguments import MANY
 from pi_rank.qmd.commands.call import Call
 from pi_rank.qmd.config import MEMORY, Collection
 from pi_rank.qmd.errors import QmdError
-from pi_rank.qmd.locking import is_held
 from pi_rank.qmd.search import search
 from pi_rank.qmd.search.formats import FORMATS, Row, as_results
 from pi_rank.qmd.search.library import Library

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from pi_rank.files.private import replace_private
 from pi_rank.qmd.commands.call import Call
 from pi_rank.qmd.errors import QmdError
 
@@ -63,15 +64,9 @@ def _is_ours(path: Path) -> bool:
 
 
 def _write(folder: Path, path: Path) -> None:
-    temporary = folder / f".qmd.{os.getpid()}.tmp"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        try:
-            temporary.write_text(program(sys.executable), encoding="utf-8")
-            temporary.chmod(0o755)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        replace_private(path, program(sys.executable).encode(), 0o755)
     except OSError as error:
         raise QmdError(f"{path} cannot be written: {error.strerror}") from None
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from pi_rank.files.locks import holder, is_held
 from pi_rank.qmd.commands.call import Call
 from pi_rank.qmd.commands.get import human_size
 from pi_rank.qmd.config import MEMORY, Collection
-from pi_rank.qmd.locking import holder, is_held
 from pi_rank.qmd.search.collection_facts import (
     ago,
     all_embedded,

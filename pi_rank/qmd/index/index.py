@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pi_rank.private_files import open_private
+from pi_rank.files.private import open_private
 from pi_rank.qmd.errors import IndexFileError
 from pi_rank.store.schema import transaction
 
@@ -95,14 +95,9 @@ def open_index(path: Path, *, create: bool = False) -> sqlite3.Connection | None
 def _make_file(path: Path) -> None:
     """The file itself, for its owner alone, before SQLite makes one for everybody; its helpers follow it."""
     try:
-        descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
+        os.close(open_private(path, os.O_RDWR | os.O_CREAT))
     except OSError as error:
         raise IndexFileError(f"The index {path} cannot be made: {error.strerror or error}") from error
-    try:
-        if os.name == "posix" and os.fstat(descriptor).st_mode & 0o077:
-            os.fchmod(descriptor, 0o600)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

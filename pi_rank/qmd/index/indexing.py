@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from pi_rank.foreign_files import read_foreign
+from pi_rank.files.foreign import read_foreign
 from pi_rank.memory.files import SETTLED_NS
 from pi_rank.qmd.config import Collection
 from pi_rank.qmd.index.chunking import chunks, passages

@@ -8,11 +8,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pi_rank.files.locks import holder, is_held
 from pi_rank.names import names_in
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.config import MARKDOWN, Collection, Config
 from pi_rank.qmd.index.index import open_index, translated
-from pi_rank.qmd.locking import holder, is_held
 from pi_rank.qmd.paths import Places
 from pi_rank.qmd.shelves.files import FilesShelf
 from pi_rank.qmd.shelves.found import Found, Ranked, StoredDocument, merged

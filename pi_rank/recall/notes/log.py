@@ -13,10 +13,11 @@ from typing import Annotated
 import msgspec
 
 from pi_rank.errors import StoreError
-from pi_rank.private_files import replace_private
-from pi_rank.recall.notes.file_lock import FileLock
+from pi_rank.files.locks import FileLock, Held
+from pi_rank.files.private import open_private, replacing, sync_folder, write_all
 
 MAX_NOTES_BYTES = 1 << 30
+_APPENDING = os.O_RDWR | os.O_CREAT | os.O_APPEND
 
 
 class Note(msgspec.Struct, frozen=True, tag_field="op", tag="note"):
@@ -55,7 +56,13 @@ class NotesLog:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = FileLock(path.with_name(path.name + ".lock"))
-            self._file = _open(path)
+            try:
+                self._file = open_private(path, _APPENDING)
+            except OSError:
+                self._lock.release()
+                raise
+        except Held:
+            raise StoreError(f"the notes file {path} cannot be opened: another process is using it") from None
         except OSError as error:
             raise StoreError(f"the notes file {path} cannot be opened: {error.strerror or error}") from None
         try:
@@ -63,7 +70,7 @@ class NotesLog:
         except OSError as error:
             self.close()
             raise StoreError(f"the notes file {path} cannot be read: {error.strerror or error}") from None
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
 
     def append(self, lines: Sequence[Line]) -> None:
         """Write lines and wait until they are on the disk; all of them, or none.
@@ -91,9 +98,16 @@ class NotesLog:
         :raises OSError: it could not be written; the file is as it was.
         """
         kept = b"".join(line + b"\n" for line in self._read().split(b"\n")[:-1] if not _is_of(line, ids))
-        replace_private(self.path, kept)
-        _sync_folder(self.path.parent)
-        old, self._file = self._file, _open(self.path)
+        new = -1
+        try:
+            with replacing(self.path) as file:
+                write_all(file, kept)
+                new = os.dup(file.fileno())  # now: once the new file is in place, nothing may fail
+        except BaseException:
+            if new >= 0:
+                os.close(new)
+            raise
+        old, self._file = self._file, new
         os.close(old)
         self._size = len(kept)
 
@@ -107,9 +121,9 @@ class NotesLog:
         data = self._read()
         whole = data.rfind(b"\n") + 1
         if torn := data[whole:]:
-            with self.path.with_name(self.path.name + ".torn").open("ab") as aside:
-                aside.write(torn + b"\n")
-                aside.flush()
+            descriptor = open_private(self.path.with_name(self.path.name + ".torn"), _APPENDING)
+            with os.fdopen(descriptor, "r+b", buffering=0) as aside:
+                write_all(aside, torn + b"\n")
                 os.fsync(aside.fileno())
             os.ftruncate(self._file, whole)
             os.fsync(self._file)
@@ -131,10 +145,6 @@ class NotesLog:
         return line
 
 
-def _open(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o600)
-
-
 def _is_of(text: bytes, ids: Collection[str]) -> bool:
     line = _decoded(text)
     if line is None:
@@ -153,14 +163,3 @@ def _decoded(text: bytes) -> Line | None:
 def new_note(content: str, trigger: str | None, at: str) -> Note:
     """A note with an id of its own."""
     return Note(id=f"note_{uuid.uuid4().hex}", at=at, content=content, trigger=trigger or None)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a new file's name as durable as its content. Windows has no such call, and needs none."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

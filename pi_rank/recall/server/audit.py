@@ -13,6 +13,8 @@ from pathlib import Path
 
 import msgspec
 
+from pi_rank.files.private import open_private
+
 log = logging.getLogger("pi_rank.recall")
 MAX_PATH = 200
 SERVER = "pi_rank"
@@ -58,7 +60,7 @@ class AuditLog:
                 self._write(self.path, row + b"\n")
         except OSError as error:
             self.failures += 1
-            log.error("the audit log cannot be written: %s", error.strerror or type(error).__name__)
+            log.error("the audit log cannot be written: %s", error.strerror or error)
 
     def close(self) -> None:
         """Close the file."""
@@ -86,10 +88,7 @@ class AuditLog:
 
     def _open(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
-        self._file = os.open(path, flags, 0o600)
-        if os.name == "posix":
-            os.fchmod(self._file, 0o600)  # also where it was there before
+        self._file = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self._size = os.fstat(self._file).st_size
 
     def _rotate(self, path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_rank.qmd.locking import exclusive
+from pi_rank.files.locks import exclusive
 from pi_rank.qmd.paths import places
 from pi_rank.qmd.search.search import LEX, VEC, Source, fused
 from pi_rank.qmd.shelves.found import Found, Ranked

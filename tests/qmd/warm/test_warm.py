@@ -198,7 +198,7 @@ def test_a_store_answers_with_the_model_that_was_chosen_for_it(hosted):
 
 
 def test_one_embedding_run_at_a_time(world):
-    from pi_rank.qmd.locking import exclusive
+    from pi_rank.files.locks import exclusive
 
     add_notes(world, 3)
     with exclusive(places(world.environment).embed_lock):

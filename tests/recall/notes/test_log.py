@@ -92,6 +92,45 @@ def test_a_disk_that_fails_leaves_no_half_batch(path, monkeypatch):
     assert [json.loads(line)["id"] for line in path.read_bytes().splitlines()] == ["note_1", "note_3"]
 
 
+def test_a_note_that_cannot_be_taken_back_is_kept_and_later_ones_too(path, monkeypatch):
+    """Where no descriptor is left, the file is not replaced: later notes would go to the old one."""
+    log = NotesLog(path)
+    log.append([Note("note_1", AT, "one"), Note("note_2", AT, "two")])
+
+    def none_left(descriptor):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("pi_rank.recall.notes.log.os.dup", none_left)
+    with pytest.raises(OSError, match="Too many"):
+        log.remove(["note_1"])
+    monkeypatch.undo()
+    log.append([Note("note_3", AT, "three")])
+    log.remove(["note_2"])
+    log.append([Note("note_4", AT, "four")])
+    log.close()
+    assert [json.loads(line)["id"] for line in path.read_bytes().splitlines()] == [
+        "note_1",
+        "note_3",
+        "note_4",
+    ]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["notes.jsonl", "notes.jsonl.lock"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links as POSIX has them")
+@pytest.mark.parametrize("ending", ["", ".lock", ".torn"])
+def test_a_link_in_the_place_of_a_file_of_ours_is_not_followed(path, ending):
+    victim = path.with_name("victim")
+    victim.write_bytes(b"mine")
+    path.with_name(path.name + ending).symlink_to(victim)
+    if ending == ".torn":
+        path.write_bytes(b'{"half')
+    with pytest.raises(StoreError, match="is a link, which is not followed"):
+        NotesLog(path)
+    assert victim.read_bytes() == b"mine"
+    path.with_name(path.name + ending).unlink()
+    NotesLog(path).close()  # the lock was let go
+
+
 def test_one_process_at_a_time(path):
     log = NotesLog(path)
     with pytest.raises(StoreError, match="another process"):

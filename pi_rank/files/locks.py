@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pi_rank.private_files import open_private
+from pi_rank.files.private import open_private
 
 RETRY_SECONDS = 0.02
 # Whoever only looks whether a lock is held has it for a moment, which must not look like a holder.
@@ -24,26 +24,41 @@ class Held(Exception):
         self.pid = pid
 
 
-@contextmanager
-def exclusive(path: Path, wait_seconds: float = PROBE_SECONDS) -> Iterator[None]:
-    """Hold the lock file `path`, which stays behind: removing it would let two holders in.
+class FileLock:
+    """The lock file `path`, held from construction to `release`.
 
     :raises Held: another process has it, after `wait_seconds`.
     :raises OSError: the file cannot be made, is a link, or another user's.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
+
+    def __init__(self, path: Path, wait_seconds: float = PROBE_SECONDS) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._file = open_private(path, os.O_RDWR | os.O_CREAT)
+        try:
+            deadline = time.monotonic() + wait_seconds
+            while not _try_lock(self._file):
+                if time.monotonic() >= deadline:
+                    raise Held(holder(path))
+                time.sleep(RETRY_SECONDS)
+            os.ftruncate(self._file, 0)
+            os.write(self._file, str(os.getpid()).encode())
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def release(self) -> None:
+        """Let go; the file stays, for removing it would let two processes lock two files."""
+        os.close(self._file)
+
+
+@contextmanager
+def exclusive(path: Path, wait_seconds: float = PROBE_SECONDS) -> Iterator[None]:
+    """Hold the lock file `path` for the block. Raises what `FileLock` raises."""
+    lock = FileLock(path, wait_seconds)
     try:
-        deadline = time.monotonic() + wait_seconds
-        while not _try_lock(descriptor):
-            if time.monotonic() >= deadline:
-                raise Held(holder(path))
-            time.sleep(RETRY_SECONDS)
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, str(os.getpid()).encode())
         yield
     finally:
-        os.close(descriptor)
+        lock.release()
 
 
 def holder(path: Path) -> int | None:

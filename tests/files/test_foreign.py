@@ -8,7 +8,7 @@ import tracemalloc
 
 import pytest
 
-from pi_rank.foreign_files import read_foreign, regular_stat
+from pi_rank.files.foreign import read_foreign, regular_stat
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
 
@@ -51,7 +51,7 @@ def test_a_file_that_grows_past_the_limit_is_refused(tmp_path, monkeypatch):
             file.write(b"y" * 50)
         return real(descriptor, count)
 
-    monkeypatch.setattr("pi_rank.foreign_files.os.read", grow)
+    monkeypatch.setattr("pi_rank.files.foreign.os.read", grow)
     with pytest.raises(OSError, match="is longer than the 100 bytes"):
         read_foreign(path, 100)
 
@@ -79,7 +79,7 @@ def test_nothing_else_is_opened(tmp_path, kind, monkeypatch):
         with socket.socket(socket.AF_UNIX) as server:
             server.bind("odd")
     opened = []
-    monkeypatch.setattr("pi_rank.foreign_files.os.open", lambda *a, **k: opened.append(a))
+    monkeypatch.setattr("pi_rank.files.foreign.os.open", lambda *a, **k: opened.append(a))
     with pytest.raises(OSError, match=r"."):
         read_foreign(path, 10)
     with pytest.raises(OSError, match=r"."):
@@ -99,6 +99,6 @@ def test_a_pipe_that_takes_a_files_place_is_not_waited_for(tmp_path, monkeypatch
         os.mkfifo(path)
         return real(*arguments)
 
-    monkeypatch.setattr("pi_rank.foreign_files.os.open", swap)
+    monkeypatch.setattr("pi_rank.files.foreign.os.open", swap)
     with pytest.raises(OSError, match="not a regular file"):
         read_foreign(path, 10)
