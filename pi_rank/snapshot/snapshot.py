@@ -171,6 +171,11 @@ def refresh_snapshot(snapshot: Snapshot, store: MemoryStore, model_id: str | Non
     )
 
 
+def with_vectors(snapshot: Snapshot, source: VectorSource) -> Snapshot:
+    """The same records with the vectors that a source has for them."""
+    return replace(snapshot, **_newer_vectors(snapshot, source, snapshot.columns))
+
+
 def without_vectors(snapshot: Snapshot, model_id: str | None) -> Snapshot:
     """The same records, ready to take in the vectors of a model."""
     none = np.empty(0, np.int32)

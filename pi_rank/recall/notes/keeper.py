@@ -17,6 +17,7 @@ from pi_rank.recall.notes.notebook import Notebook, utc_now
 from pi_rank.serving.failures import log_failure
 
 log = logging.getLogger("pi_rank.recall")
+VECTORS_ENDING = ".vectors"
 
 
 class NoteKeeper:
@@ -27,6 +28,7 @@ class NoteKeeper:
 
     def __init__(self, path: Path, engine: NotedEngine) -> None:
         self._log = NotesLog(path)
+        engine.keep_vectors(path.with_name(path.name + VECTORS_ENDING))
         self._engine = engine
         self._book = Notebook()
         for line in self._log.lines:
@@ -76,6 +78,7 @@ class NoteKeeper:
             "notes": self._book.note_count,
             "distinct_notes": self._book.topic_count,
             "damaged_note_lines": len(self._log.damaged),
+            "notes_to_embed": self._engine.notes_to_embed,
         }
 
     def close(self) -> None:

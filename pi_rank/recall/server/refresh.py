@@ -63,6 +63,7 @@ class Refresher:
                 self._engine.refresh()
             elif self._engine.is_behind():
                 self._engine.refresh()
+            self._engine.embed_notes()
         except (PiRankError, OSError) as error:
             self._fail(error)
         except Exception as error:  # nobody foresaw it; looking must go on, or memory stays as it is for ever

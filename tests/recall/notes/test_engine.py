@@ -119,6 +119,8 @@ def test_another_model_answers_for_notes_too(engine):
     assert names(engine, "blue lamp")[0] == "note_1"
     engine.refresh()
     assert not engine.is_behind()
+    assert "note_1" in names(engine, "blue lamp means standby")  # by words, until it is embedded again
+    assert engine.embed_notes() == 0
     best = engine.recall("blue lamp means standby", 1, None)[0]
     assert best.id == "note_1"
     assert {source.source for source in best.sources} == {"lexical", "semantic"}
