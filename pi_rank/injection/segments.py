@@ -62,7 +62,12 @@ class _Stream:
             self._mark_last()
             return
         self.segments.append(
-            Segment(path, _RECORD + header.encode() + _UNIT + _payload(bare), _is_thinking(part), marked)
+            Segment(
+                path,
+                _RECORD + header.encode("utf-8", "surrogatepass") + _UNIT + _payload(bare),
+                _is_thinking(part),
+                marked,
+            )
         )
 
     def _mark_last(self) -> None:
@@ -101,7 +106,10 @@ def _only_text(part: Any) -> str | None:  # noqa: ANN401
 
 
 def _is_thinking(part: Any) -> bool:  # noqa: ANN401
-    return isinstance(part, dict) and (part.get("type") in THINKING_TYPES or "reasoningContent" in part)
+    if not isinstance(part, dict):
+        return False
+    kind = part.get("type")
+    return (isinstance(kind, str) and kind in THINKING_TYPES) or "reasoningContent" in part
 
 
 def _dumps(value: Any) -> str:  # noqa: ANN401

@@ -171,6 +171,8 @@ def _decisive_part(part: Any) -> Dialect | None:  # noqa: ANN401
         return "strands" if any(key in STRANDS_KEYS for key in part) else None
     if kind == "text":
         return "anthropic" if "cache_control" in part or "citations" in part else None
+    if not isinstance(kind, str):
+        return None
     if kind in ANTHROPIC_TYPES:
         return "anthropic"
     if kind in OPENAI_CHAT_TYPES and kind not in RESPONSES_PARTS:

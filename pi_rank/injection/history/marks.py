@@ -93,7 +93,7 @@ def read_mark(raw: Any) -> Mark | None:  # noqa: ANN401 - whatever stands in a s
         return None
     try:
         return msgspec.convert(raw, Mark)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeEncodeError):  # the latter: half a surrogate pair in a key
         return _read_essentials(raw)
 
 
@@ -101,7 +101,7 @@ def read_marks(raws: list[dict[str, Any]]) -> list[Mark]:
     """The marks that a list of dicts holds, in its order; what is none is left out."""
     try:
         return msgspec.convert(raws, list[Mark])
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeEncodeError):
         return [mark for mark in map(read_mark, raws) if mark is not None]
 
 

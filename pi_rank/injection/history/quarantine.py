@@ -75,15 +75,15 @@ def _replaced(part: Any, text: str, mark: Mark) -> Any:  # noqa: ANN401 - a bloc
 
 def _replace_message_mark(raw: RawMessage, changed: Mark, *, moved: int, after: int) -> None:
     """The message's own copy of the mark, and the places of the marks that follow it in a string content."""
-    listed = raw.get("metadata", {}).get("injected")
+    listed = metadata_of(raw).get("injected")
     if not isinstance(listed, list):
         return
     renewed = []
     for item in listed:
         if isinstance(item, dict) and item.get("id") == changed.id:
             renewed.append(mark_to_dict(changed))
-        elif isinstance(item, dict) and item.get("start", 0) > after:
-            renewed.append({**item, "start": item["start"] + moved})
+        elif isinstance(item, dict) and isinstance(start := item.get("start", 0), int) and start > after:
+            renewed.append({**item, "start": start + moved})
         else:
             renewed.append(item)
     raw["metadata"] = {**raw["metadata"], "injected": renewed}

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from typing import Any
 
 from pi_rank.injection.history.dialects import STRANDS_KEYS, Dialect
 from pi_rank.injection.history.messages import Block
-from pi_rank.injection.render.portable import image, reasoning_content, skip, tool_result, tool_use
+from pi_rank.injection.render.portable import (
+    image,
+    image_bytes,
+    reasoning_content,
+    skip,
+    tool_result,
+    tool_use,
+)
 from pi_rank.injection.render.rules import RenderRules
 from pi_rank.injection.render.turns import Turn, turns
 
@@ -60,11 +66,11 @@ def _part(block: Block, turn: Turn) -> dict[str, Any] | None:
 
 def _foreign_image(block: Block, turn: Turn) -> dict[str, Any] | None:
     picture = image(block.raw, turn.dialect) if block.kind == "media" else None
-    if picture is None or not picture.data:
+    data = image_bytes(picture) if picture is not None and picture.data else None
+    if picture is None or data is None:
         skip(block, "Bedrock has no form for it")
         return None
-    source = {"bytes": base64.b64decode(picture.data)}
-    return {"image": {"format": picture.media_type.removeprefix("image/"), "source": source}}
+    return {"image": {"format": picture.media_type.removeprefix("image/"), "source": {"bytes": data}}}
 
 
 def _set_cache_points(rendered: list[dict[str, Any]], per_call: dict[int, int], count: int) -> None:

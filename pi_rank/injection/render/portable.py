@@ -13,6 +13,7 @@ from pi_rank.injection.history.dialects import Dialect
 from pi_rank.injection.history.messages import Block
 
 logger = logging.getLogger("pi_rank.injection")
+_HALF_WRITTEN = (KeyError, TypeError, AttributeError, ValueError)  # what reading such a part raises
 
 
 class ToolUse(msgspec.Struct, frozen=True):
@@ -70,7 +71,7 @@ def tool_use(raw: dict[str, Any]) -> ToolUse | None:
     """A call of any dialect; None when it is half-written."""
     try:
         return _tool_use(raw)
-    except (KeyError, TypeError):
+    except _HALF_WRITTEN:
         return None
 
 
@@ -78,7 +79,7 @@ def tool_result(raw: dict[str, Any]) -> ToolResult | None:
     """An answer of any dialect, parts that are no text as JSON; None when it is half-written."""
     try:
         return _tool_result(raw)
-    except (KeyError, TypeError):
+    except _HALF_WRITTEN:
         return None
 
 
@@ -87,9 +88,11 @@ def _tool_use(raw: dict[str, Any]) -> ToolUse:
         call = raw["toolUse"]
         return ToolUse(call["toolUseId"], call["name"], dumps(call["input"]))
     if "function" in raw:
-        return ToolUse(raw["id"], raw["function"]["name"], raw["function"]["arguments"])
+        return ToolUse(raw["id"], raw["function"]["name"], _as_text(raw["function"]["arguments"]))
     if "call_id" in raw:
-        return ToolUse(raw["call_id"], raw["name"], raw.get("arguments") or raw.get("input") or "{}")
+        return ToolUse(
+            raw["call_id"], raw["name"], _as_text(raw.get("arguments") or raw.get("input") or "{}")
+        )
     return ToolUse(raw["id"], raw["name"], dumps(raw["input"]))
 
 
@@ -108,7 +111,7 @@ def image(raw: dict[str, Any], dialect: Dialect) -> Image | None:
     """An image of any dialect; None for other media, which have no common form, and for half-written ones."""
     try:
         return _image(raw, dialect)
-    except (KeyError, TypeError, AttributeError):
+    except _HALF_WRITTEN:
         return None
 
 
@@ -128,7 +131,14 @@ def _image(raw: dict[str, Any], dialect: Dialect) -> Image | None:
 
 
 def thinking(raw: dict[str, Any]) -> dict[str, Any] | None:
-    """Claude's reasoning as Anthropic's block, from Bedrock's; None for another model's."""
+    """Claude's reasoning as Anthropic's block, from Bedrock's; None for another model's, or half-written."""
+    try:
+        return _thinking(raw)
+    except _HALF_WRITTEN:
+        return None
+
+
+def _thinking(raw: dict[str, Any]) -> dict[str, Any] | None:
     content = raw.get("reasoningContent")
     if isinstance(content, dict) and "signature" in content.get("reasoningText", {}):
         text = content["reasoningText"]
@@ -141,6 +151,21 @@ def thinking(raw: dict[str, Any]) -> dict[str, Any] | None:
 
 def reasoning_content(raw: dict[str, Any]) -> dict[str, Any] | None:
     """The reverse of `thinking`: Bedrock's reasoning content from Anthropic's block."""
+    try:
+        return _reasoning_content(raw)
+    except _HALF_WRITTEN:
+        return None
+
+
+def image_bytes(picture: Image) -> bytes | None:
+    """The bytes of an image that has data; None where that is no base64."""
+    try:
+        return base64.b64decode(picture.data)
+    except _HALF_WRITTEN:
+        return None
+
+
+def _reasoning_content(raw: dict[str, Any]) -> dict[str, Any] | None:
     if raw.get("type") == "thinking" and "signature" in raw:
         return {"reasoningText": {"text": raw["thinking"], "signature": raw["signature"]}}
     if raw.get("type") == "redacted_thinking":
@@ -151,6 +176,10 @@ def reasoning_content(raw: dict[str, Any]) -> dict[str, Any] | None:
 def dumps(value: Any) -> str:  # noqa: ANN401 - a JSON value
     """Compact JSON, key order kept: the same value always has the same bytes."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _as_text(arguments: Any) -> str:  # noqa: ANN401 - some servers send an object where OpenAI has its text
+    return arguments if isinstance(arguments, str) else dumps(arguments)
 
 
 def _text(content: Any) -> str:  # noqa: ANN401

@@ -52,6 +52,8 @@ class NoteKeeper:
         :returns: the note's id.
         :raises StoreError: it could not be stored.
         """
+        if not _is_unicode(content) or not _is_unicode(trigger or ""):
+            raise StoreError("the note could not be stored: it holds half a surrogate pair")
         stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         note = new_note(content, trigger, utc_now())
         self._pending.append((note, stored))
@@ -96,6 +98,9 @@ class NoteKeeper:
             except OSError as error:
                 log.error("notes cannot be stored: %s", error.strerror or type(error).__name__)
                 failure = StoreError("the note could not be stored")
+            except Exception as error:  # nobody may wait for this batch, or the next, for ever
+                log_failure(error)
+                failure = StoreError("the note could not be stored")
             for _, stored in batch:
                 if stored.done():  # its asker has gone
                     continue
@@ -137,3 +142,11 @@ class NoteKeeper:
                 self._book.add(merge)
             self.publish()
         return sum(len(merge.ids) for merge in merges)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
