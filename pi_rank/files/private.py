@@ -52,9 +52,10 @@ def replace_private(path: Path, data: bytes, mode: int = 0o600) -> None:
 
 
 @contextmanager
-def replacing(path: Path, mode: int = 0o600) -> Iterator[FileIO]:
+def replacing(path: Path, mode: int = 0o600, *, lasting: bool = True) -> Iterator[FileIO]:
     """A new file, unbuffered, that takes the place of the one at `path` when the block ends well.
 
+    :param lasting: wait until it would survive a power cut. A cache that is checked when it is read need not.
     :raises OSError: it cannot be written; the old one is untouched.
     """
     _remove_abandoned(path)
@@ -62,12 +63,14 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[FileIO]:
     try:
         with os.fdopen(open_private(temporary, _NEW, mode), "r+b", buffering=0) as file:
             yield file
-            os.fsync(file.fileno())
+            if lasting:
+                os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    if lasting:
+        sync_folder(path.parent)
 
 
 def write_all(file: FileIO, data: bytes | memoryview) -> None:

@@ -46,9 +46,11 @@ class CacheMismatch(StoreError):
 def write_arrays(path: Path, kind: str, key: str, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write the arrays under `key`, so that a reader sees the old file or the whole new one.
 
+    It may be lost, or damaged, where the power fails within seconds: then it is made again.
+
     :raises OSError: the file cannot be written; the old one is untouched.
     """
-    with replacing(path) as file:
+    with replacing(path, lasting=False) as file:
         for part in _parts(kind, key, arrays):
             write_all(file, part)
 

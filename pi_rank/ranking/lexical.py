@@ -195,15 +195,15 @@ class LexicalIndex:
         return chosen
 
     def arrays(self) -> Arrays:
-        """The index as named arrays, for a cache file; `from_arrays` makes the same index of them."""
-        segment = self._segments[0]
-        for delta in self._segments[1:]:
-            segment = postings.merge(segment, delta)
-        return {
-            **segment,
-            "frequencies": postings.live_frequencies(segment, self._live),
-            "live": self._live,
-        }
+        """The live rows as named arrays, for a cache file; `from_arrays` makes an index of them alone."""
+        if self._n_live < self.n_rows:
+            segment = self.selected(np.flatnonzero(self._live).astype(np.int32))
+        else:
+            segment = self._segments[0]
+            for delta in self._segments[1:]:
+                segment = postings.merge(segment, delta)
+        live = np.ones(self._n_live, np.uint8)
+        return {**segment, "frequencies": _static_frequencies(segment), "live": live}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> LexicalIndex:

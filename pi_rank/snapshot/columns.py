@@ -43,6 +43,11 @@ class Columns(NamedTuple):
     hard_rule: npt.NDArray[np.bool_]
     text: npt.NDArray[np.int32]
 
+    def of(self, rows: npt.NDArray[np.int32]) -> Columns:
+        """Some of these rows."""
+        columns: Iterable[npt.NDArray[Any]] = self
+        return Columns(*(column[rows] for column in columns))
+
     def followed_by(self, other: Columns) -> Columns:
         """These rows, then the other's."""
         pairs: Iterable[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = zip(self, other, strict=True)

@@ -14,6 +14,7 @@ from pi_rank.ranking.lexical import ARRAYS_VERSION, LexicalIndex
 from pi_rank.ranking.overlap import OverlapIndex
 from pi_rank.ranking.semantic import VectorIndex
 from pi_rank.snapshot.columns import Codebooks, Columns, read_phrases
+from pi_rank.snapshot.live_part import LivePart, live_part
 from pi_rank.snapshot.snapshot import (
     Snapshot,
     contested_rows,
@@ -31,13 +32,12 @@ if TYPE_CHECKING:
     Arrays = dict[str, npt.NDArray[Any]]
 
 # The number goes up when the file's contents change, or what the codes in the columns mean.
-_KIND = f"snapshot 2, lexical {ARRAYS_VERSION}"
+_KIND = f"snapshot 3, lexical {ARRAYS_VERSION}"
 _LEXICAL = "lexical."
-_OWN = ("rowids", "live", "order", "text_node", "node_text")
 
 
 class _Rest(msgspec.Struct, array_like=True):
-    """What of a snapshot is no array. `phrases`: by row, of those live rows that have any."""
+    """What of a snapshot is no array. `phrases`: by row, of those that have any."""
 
     version: tuple[int, int, bytes]
     model_id: str | None
@@ -61,14 +61,22 @@ def snapshot_path(store: Path) -> Path:
 def write_snapshot(snapshot: Snapshot, path: Path, uuid: str) -> None:
     """Write a snapshot of the store named `uuid`; a reader sees the old file or the whole new one.
 
+    Rows that are dead are left out, and so is all that only they had.
+
     :raises OSError: the file cannot be written; the old one is untouched.
     """
-    arrays: Arrays = {name: getattr(snapshot, name) for name in _OWN}
-    arrays |= snapshot.columns._asdict()
-    arrays |= {_LEXICAL + name: array for name, array in snapshot.lexical.arrays().items()}
-    if snapshot.vectors is not None:
-        arrays["vectors"] = snapshot.vectors.vectors(0, snapshot.vectors.count).ravel()
-    arrays["rest"] = np.frombuffer(msgspec.msgpack.encode(_rest(snapshot)), np.uint8)
+    part = live_part(snapshot)
+    arrays: Arrays = {
+        "rowids": snapshot.rowids[part.rows],
+        "order": part.order,
+        "text_node": part.text_node,
+        "node_text": part.node_text,
+        **part.columns._asdict(),
+        **{_LEXICAL + name: array for name, array in snapshot.lexical.arrays().items()},
+    }
+    if part.vectors is not None:
+        arrays["vectors"] = part.vectors.ravel()
+    arrays["rest"] = np.frombuffer(msgspec.msgpack.encode(_rest(snapshot, part)), np.uint8)
     write_arrays(path, _KIND, _key(uuid), arrays)
 
 
@@ -81,6 +89,7 @@ def read_snapshot(path: Path, uuid: str, model_id: str | None) -> Snapshot:
     rest = _decode(arrays["rest"].data)
     columns = Columns._make(arrays[name] for name in Columns._fields)
     n_rows = len(rest.ids)
+    live = np.ones(n_rows, np.bool_)
     tie_rank = tie_ranks(arrays["order"], n_rows)
     lexical = LexicalIndex.from_arrays(_lexical(arrays))
     snapshot = Snapshot(
@@ -91,15 +100,15 @@ def read_snapshot(path: Path, uuid: str, model_id: str | None) -> Snapshot:
         payloads=rest.payloads,
         columns=columns,
         tie_rank=tie_rank,
-        hard_rules=hard_rules(columns, arrays["live"], tie_rank),
-        identity=identity_rows(columns, arrays["live"], tie_rank),
+        hard_rules=hard_rules(columns, live, tie_rank),
+        identity=identity_rows(columns, live, tie_rank),
         lexical=lexical,
-        contested=OverlapIndex(lexical, contested_rows(columns, arrays["live"])),
+        contested=OverlapIndex(lexical, contested_rows(columns, live)),
         phrases=PhraseAutomaton.build([rest.phrases.get(row, ()) for row in range(n_rows)]),
         vectors=_vectors(arrays, columns) if model_id == rest.model_id else None,
         books=Codebooks.of(rest.profiles, rest.projects, rest.texts),
         rowids=arrays["rowids"],
-        live=arrays["live"],
+        live=live,
         order=arrays["order"],
         text_node=arrays["text_node"],
         node_text=arrays["node_text"],
@@ -107,24 +116,33 @@ def read_snapshot(path: Path, uuid: str, model_id: str | None) -> Snapshot:
     return snapshot if model_id == rest.model_id else without_vectors(snapshot, model_id)
 
 
+def model_in(path: Path, uuid: str) -> str | None:
+    """Whose vectors the file holds; None where it holds none.
+
+    :raises CacheMismatch: as `read_snapshot`.
+    """
+    return _decode(read_arrays(path, _KIND, _key(uuid))["rest"].data).model_id
+
+
 def _key(uuid: str) -> str:
     # The version stands for the rules by which columns are made of records.
     return f"{uuid} {__version__}"
 
 
-def _rest(snapshot: Snapshot) -> _Rest:
-    live = np.flatnonzero(snapshot.live).tolist()
-    phrases = ((row, read_phrases(snapshot.payloads[row])) for row in live)
+def _rest(snapshot: Snapshot, part: LivePart) -> _Rest:
+    rows = part.rows.tolist()
+    payloads = [snapshot.payloads[row] for row in rows]
+    phrases = ((row, read_phrases(payload)) for row, payload in enumerate(payloads))
     return _Rest(
         version=snapshot.version,
         model_id=snapshot.model_id,
         last_vector=snapshot.last_vector,
-        ids=snapshot.ids,
-        payloads=snapshot.payloads,
+        ids=[snapshot.ids[row] for row in rows],
+        payloads=payloads,
         phrases={row: own for row, own in phrases if own},
-        profiles=snapshot.books.profiles.names(),
-        projects=snapshot.books.projects.names(),
-        texts=snapshot.books.texts.names(),
+        profiles=part.profiles,
+        projects=part.projects,
+        texts=part.texts,
     )
 
 

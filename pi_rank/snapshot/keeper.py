@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # A command that asks once or twice and ends would pay for a graph, or a compaction, and never gain by it.
 LONG_LIVED = 3
+# What went leaves the files so much later, or when the keeper closes: changes in a row share one writing.
+FORGET_SECONDS = 10.0
 
 _log = logging.getLogger("pi_rank")
 
@@ -44,6 +46,9 @@ class SnapshotKeeper:
         self._frozen = False
         self._writes = False
         self._compaction: threading.Thread | None = None
+        self._closing = threading.Event()
+        self._forgetting = threading.Lock()
+        self._forgetter: threading.Thread | None = None
 
     def current(self, model_id: str | None) -> Snapshot:
         """The newest snapshot that can be had without waiting for another thread's refresh.
@@ -71,7 +76,10 @@ class SnapshotKeeper:
         """
         self._writes = True
         if changed or self._snapshot is not None or not self._saved.path.exists():
-            self._saved.save(self._newest(model_id))
+            snapshot = self._newest(model_id)
+            self._saved.save(snapshot)
+            if self._is_to_forget():
+                self._forget_later()
 
     def graph_state(self, snapshot: Snapshot) -> str:
         """In words, whether the snapshot's vectors have a graph."""
@@ -81,6 +89,7 @@ class SnapshotKeeper:
         """From now on serves what is there and leaves the store alone, which is about to be replaced."""
         with self._refreshing:
             self._frozen = True
+        self._end_forgetter()
         self._graphs.close()
         if self._compaction is not None:
             self._compaction.join()
@@ -90,20 +99,47 @@ class SnapshotKeeper:
 
         Where this keeper writes the file, nothing is left in it then of records that went.
         """
+        self._end_forgetter()
         if self._writes and not self._frozen:
             self._forget_the_gone()
         self.freeze()
         self._snapshot = None
 
-    def _forget_the_gone(self) -> None:
+    def _forget_later(self) -> None:
+        with self._forgetting:
+            if self._forgetter is None and not self._closing.is_set():
+                self._forgetter = threading.Thread(target=self._forget_in_time, name="pi-rank-forget")
+                self._forgetter.start()
+
+    def _forget_in_time(self) -> None:
+        while not self._closing.wait(FORGET_SECONDS):
+            self._forget_the_gone()
+            with self._forgetting:  # whoever comes now starts the next one
+                if not self._is_to_forget():
+                    self._forgetter = None
+                    return
+
+    def _end_forgetter(self) -> None:
+        self._closing.set()
+        with self._forgetting:
+            forgetter = self._forgetter
+        if forgetter is not None:
+            forgetter.join()
+
+    def _is_to_forget(self) -> bool:
+        return self._store.unfolded or self._holds_gone()
+
+    def _holds_gone(self) -> bool:
         now = self._snapshot
-        if now is None or now.live_count == len(now.ids) or not self._saved.path.exists():
-            return
+        return now is not None and self._saved.holds_gone(now)
+
+    def _forget_the_gone(self) -> None:
         try:
-            self._saved.replace(load_snapshot(self._store, now.model_id))
+            if self._snapshot is not None and self._holds_gone():
+                self._saved.forget_gone(self._newest(self._snapshot.model_id))
             self._store.fold_log()
         except StoreError as error:
-            _log.warning("records that went may still be in %s: %s", self._saved.path, error)
+            _log.warning("records that went may still be in files beside %s: %s", self._store.path, error)
             self._saved.discard()
 
     def _is_current(self, snapshot: Snapshot, model_id: str | None) -> bool:

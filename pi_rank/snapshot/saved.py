@@ -5,12 +5,16 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from pi_rank.ranking.array_file import CacheMismatch
-from pi_rank.snapshot.file import read_snapshot, snapshot_path, write_snapshot
+from pi_rank.snapshot.file import model_in, read_snapshot, snapshot_path, write_snapshot
 from pi_rank.snapshot.snapshot import Snapshot, refresh_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import numpy.typing as npt
 
     from pi_rank.store.store import MemoryStore
 
@@ -24,12 +28,13 @@ _log = logging.getLogger("pi_rank")
 
 
 class _Extent(NamedTuple):
-    """How far a snapshot reaches."""
+    """How far a snapshot reaches. `rowids`: its live rows', ascending: what its file holds."""
 
     rows: int
     dead: int
     nodes: int
     model_id: str | None
+    rowids: npt.NDArray[np.int64]
 
 
 class SavedSnapshot:
@@ -68,14 +73,37 @@ class SavedSnapshot:
         if snapshot.live_count >= MIN_ROWS and not snapshot.damaged and not self._reaches(snapshot):
             self.replace(snapshot)
 
-    def replace(self, snapshot: Snapshot) -> None:
-        """Writes the file; where that fails, the next start reads the whole store."""
+    def _with_its_vectors(self) -> Snapshot | None:
+        """The store's present generation with the vectors of the file: who has no model takes none away."""
+        try:
+            model_id = model_in(self.path, self._store.uuid)
+            saved = read_snapshot(self.path, self._store.uuid, model_id)
+        except CacheMismatch:
+            return None
+        return refresh_snapshot(saved, self._store, model_id)
+
+    def replace(self, snapshot: Snapshot) -> bool:
+        """Writes the file; where that fails, the next start reads the whole store. Whether it was written."""
         try:
             write_snapshot(snapshot, self.path, self._store.uuid)
         except OSError as error:
             _log.warning("%s was not written (%s): the next start reads the whole store", self.path, error)
-        else:
-            self._saved = _extent(snapshot)
+            return False
+        self._saved = _extent(snapshot)
+        return True
+
+    def holds_gone(self, snapshot: Snapshot) -> bool:
+        """Whether the file holds rows that `snapshot`, a later one, has no more."""
+        if self._saved is None:
+            return self.path.exists()  # what is in it was of no use, and nobody knows what it is
+        return not np.isin(self._saved.rowids, snapshot.rowids[snapshot.live], assume_unique=True).all()
+
+    def forget_gone(self, snapshot: Snapshot) -> None:
+        """Write the file without the rows that went; where that cannot be, there is none."""
+        if snapshot.model_id is None:
+            snapshot = self._with_its_vectors() or snapshot
+        if snapshot.damaged or not self.replace(snapshot):
+            self.discard()
 
     def _reaches(self, snapshot: Snapshot) -> bool:
         """Whether what is in the file is nearly `snapshot`."""
@@ -96,4 +124,5 @@ class SavedSnapshot:
 
 def _extent(snapshot: Snapshot) -> _Extent:
     rows = len(snapshot.ids)
-    return _Extent(rows, rows - snapshot.live_count, len(snapshot.node_text), snapshot.model_id)
+    live = snapshot.rowids[snapshot.live]
+    return _Extent(rows, rows - snapshot.live_count, len(snapshot.node_text), snapshot.model_id, live)

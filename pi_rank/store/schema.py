@@ -157,6 +157,20 @@ def transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None
         yield
 
 
+def fold_log(connection: sqlite3.Connection) -> bool:
+    """Fold the write-ahead log into the file and empty it; False where somebody reads or writes just now."""
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise
+        return False
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+    return not busy
+
+
 @contextmanager
 def patient_write(connection: sqlite3.Connection, path: Path, patience: float) -> Iterator[None]:
     """A transaction that writes. Who waits for more than `SILENT_SECONDS` is told for whom.

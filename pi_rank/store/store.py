@@ -25,6 +25,7 @@ from pi_rank.store.schema import (
     REBUILD,
     DamagedStoreError,
     connect,
+    fold_log,
     patient_write,
     store_error,
     transaction,
@@ -78,6 +79,7 @@ class MemoryStore:
     def __init__(self, path: Path, read_only: bool) -> None:
         self.path = path
         self.read_only = read_only
+        self.unfolded = False  # whether this process has written to the log since it was folded
         self._lines: list[_Line] = []
         try:
             self._writer = None if read_only else self._line(read_only=False)
@@ -298,13 +300,13 @@ class MemoryStore:
             return hand_over(connection, name, model_id)
 
     def fold_log(self) -> None:
-        """Fold the write-ahead log into the file and empty it, as far as readers let that happen now.
+        """Fold the write-ahead log into the file, unless others use it just now; `unfolded` then stays.
 
         What was deleted is overwritten in the file; the log may still hold the pages from before.
         """
-        if self._writer is not None:
+        if self._writer is not None and self.unfolded:
             with self._writer.lock, translated(self.path):
-                self._writer.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                self.unfolded = not fold_log(self._writer.connection)
 
     def drop_vectors(self, model_id: str) -> None:
         """Forget a model's vectors, once another model's are complete."""
@@ -344,6 +346,7 @@ class MemoryStore:
             raise StoreError(f"the store {self.path} was opened to read only")
         connection = self._writer.connection
         with self._writer.lock, translated(self.path), patient_write(connection, self.path, patience):
+            self.unfolded = True
             yield connection
 
 

@@ -1,10 +1,15 @@
-"""A record that went is in no file of ours any more once the engine that took it out is closed."""
+"""A record that went is in no file of ours any more: soon, and once the engine that took it out is closed."""
 
 from __future__ import annotations
+
+import threading
+import time
 
 import pytest
 
 from pi_rank import MemoryEngine
+from pi_rank.memory.records import embedded_text
+from pi_rank.snapshot import keeper
 from pi_rank.snapshot import saved as saved_snapshot
 from tests.support.memory import write_root
 from tests.support.snapshots import EMBEDDER
@@ -47,6 +52,53 @@ def test_a_deleted_text_is_in_no_file_of_ours(tmp_path, opened, instead):
         assert engine.sync().unchanged == 200 + len(instead)
         assert len(engine.search("number", k=300, mode="lexical")) == 200
         assert engine.status()["rebuilt"] == []
+
+
+def test_a_deleted_texts_vector_is_in_no_file_of_ours(tmp_path, opened):
+    with opened(SECRETS) as engine:
+        engine.sync()
+        (hit,) = engine.search("mem_x", k=1)
+    vector = EMBEDDER.embed_query(embedded_text(hit.record)).tobytes()
+    with opened(SECRETS) as engine:
+        engine.sync()
+    assert all(
+        vector in (tmp_path / name).read_bytes() for name in ("store.sqlite3", "store.sqlite3.snapshot")
+    )
+    with opened(RECORDS) as engine:
+        engine.sync()
+    assert not any(vector in path.read_bytes() for path in tmp_path.glob("store*"))
+
+
+def test_a_deleted_text_goes_while_the_engine_lives_on(tmp_path, opened, monkeypatch):
+    monkeypatch.setattr(keeper, "FORGET_SECONDS", 0.05)
+    with opened(SECRETS) as engine:
+        engine.sync()
+    with opened(RECORDS) as engine:
+        engine.sync()
+        deadline = time.monotonic() + 20
+        while holding(tmp_path):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        write_root(tmp_path / "root", SECRETS)  # and comes again, and goes again
+        engine.sync()
+        engine.search("number")
+        write_root(tmp_path / "root", RECORDS)
+        engine.sync()
+        while holding(tmp_path):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+
+def test_an_engine_that_closes_does_not_wait_for_the_moment_of_forgetting(tmp_path, opened, monkeypatch):
+    monkeypatch.setattr(keeper, "FORGET_SECONDS", 3600.0)
+    with opened(SECRETS) as engine:
+        engine.sync()
+    with opened(RECORDS) as engine:
+        engine.sync()
+        names = [thread.name for thread in threading.enumerate()]
+        assert "pi-rank-forget" in names
+    assert holding(tmp_path) == []
+    assert "pi-rank-forget" not in [thread.name for thread in threading.enumerate()]
 
 
 def test_a_killed_engines_leavings_go_with_the_next(tmp_path, opened):

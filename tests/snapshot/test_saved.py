@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
@@ -10,10 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pi_rank.memory.records import decode_record, text_hash
 from pi_rank.memory.root import MemoryRoot
 from pi_rank.ranking.array_file import CacheMismatch
+from pi_rank.ranking.semantic import VectorIndex
 from pi_rank.snapshot import saved as saved_snapshot
-from pi_rank.snapshot.file import read_snapshot, snapshot_path, write_snapshot
+from pi_rank.snapshot.file import model_in, read_snapshot, snapshot_path, write_snapshot
+from pi_rank.snapshot.graph_keeper import graph_key
 from pi_rank.snapshot.saved import SavedSnapshot
 from pi_rank.snapshot.snapshot import load_snapshot, refresh_snapshot
 from tests.support.snapshots import ANALYZER, EMBEDDER, ChangingMemory, answers
@@ -43,7 +47,7 @@ def from_nothing(memory, model_id=MODEL):
 @pytest.mark.parametrize("model_id", [MODEL, None])
 def test_what_is_written_is_read(memory, model_id):
     snapshot = load_snapshot(memory.store, MODEL)
-    for step in (10, 30):  # rows die and vectors come: the file holds those as well
+    for step in (10, 30):  # rows die, which the file leaves out, and vectors come
         memory.change(step)
         memory.sync()
         snapshot = refresh_snapshot(snapshot, memory.store, MODEL)
@@ -51,11 +55,95 @@ def test_what_is_written_is_read(memory, model_id):
     write_snapshot(snapshot, path, memory.store.uuid)
     read = read_snapshot(path, memory.store.uuid, model_id)
     assert answers(read) == from_nothing(memory, model_id)
-    assert (read.version, read.ids) == (snapshot.version, snapshot.ids)
-    assert np.array_equal(read.rowids, snapshot.rowids)
+    live = np.flatnonzero(snapshot.live).tolist()
+    assert (read.version, read.ids) == (snapshot.version, [snapshot.ids[row] for row in live])
+    assert len(live) < len(snapshot.ids)
+    assert np.array_equal(read.rowids, snapshot.rowids[live])
     memory.change(20)
     memory.sync()
     assert answers(refresh_snapshot(read, memory.store, model_id)) == from_nothing(memory, model_id)
+
+
+def test_where_a_graph_is_kept_vectors_keep_their_places(memory, monkeypatch):
+    """A graph of many vectors is not built again for one record that went; the record's vector is gone."""
+    monkeypatch.setattr(VectorIndex, "wants_graph", property(lambda self: True))
+    before = load_snapshot(memory.store, MODEL)
+    gone = next(id_ for id_, record in memory.records.items() if record["status"] == "active")
+    record = memory.records.pop(gone)
+    text = text_hash(
+        decode_record(json.dumps(record | {"statement": (words := "seven odd words nobody else has")}))
+    )
+    memory.records[gone] = record | {"statement": words}
+    memory.sync()
+    before = refresh_snapshot(before, memory.store, MODEL)
+    del memory.records[gone]
+    memory.sync()
+    after = refresh_snapshot(before, memory.store, MODEL)
+    path = snapshot_path(memory.store.path)
+    write_snapshot(after, path, memory.store.uuid)
+    read = read_snapshot(path, memory.store.uuid, MODEL)
+    count = len(before.node_text)
+    assert graph_key(read, count) == graph_key(before, count)
+    assert answers(read) == from_nothing(memory)
+    node = before.text_node[before.books.texts.get(text)]
+    held = before.vectors.vectors(node, node + 1)
+    assert held.tobytes() not in path.read_bytes()
+    memory.records[gone] = record | {"statement": words}  # it comes back, and has a vector again
+    memory.sync()
+    again = refresh_snapshot(read, memory.store, MODEL)
+    assert answers(again) == from_nothing(memory)
+    node = again.text_node[again.books.texts.get(text)]
+    assert node >= count
+    assert np.array_equal(again.vectors.vectors(node, node + 1), held)
+
+
+def test_when_many_are_gone_their_places_go_too(memory, monkeypatch):
+    monkeypatch.setattr(VectorIndex, "wants_graph", property(lambda self: True))
+    snapshot = load_snapshot(memory.store, MODEL)
+    for id_ in list(memory.records)[:120]:
+        del memory.records[id_]
+    memory.sync()
+    snapshot = refresh_snapshot(snapshot, memory.store, MODEL)
+    path = snapshot_path(memory.store.path)
+    write_snapshot(snapshot, path, memory.store.uuid)
+    read = read_snapshot(path, memory.store.uuid, MODEL)
+    assert answers(read) == from_nothing(memory)
+    assert len(read.node_text) == len(load_snapshot(memory.store, MODEL).node_text) < len(snapshot.node_text)
+
+
+def test_a_file_knows_whether_it_holds_what_went(memory):
+    saved, _ = saved_of(memory)
+    snapshot = load_snapshot(memory.store, MODEL)
+    assert not saved.holds_gone(snapshot)  # there is no file
+    saved.save(snapshot)
+    assert not saved.holds_gone(snapshot)
+    memory.add(3)
+    memory.sync()
+    later = refresh_snapshot(snapshot, memory.store, MODEL)
+    assert not saved.holds_gone(later)
+    del memory.records[sorted(memory.records)[0]]
+    memory.sync()
+    later = refresh_snapshot(later, memory.store, MODEL)
+    assert saved.holds_gone(later)
+    again, _ = saved_of(memory)
+    assert again.holds_gone(again.load(MODEL))
+    again.forget_gone(refresh_snapshot(later, memory.store, None))
+    assert not again.holds_gone(later)
+    assert model_in(again.path, memory.store.uuid) == MODEL  # who has no model takes no vectors away
+    assert answers(read_snapshot(again.path, memory.store.uuid, MODEL)) == from_nothing(memory)
+
+
+def test_what_went_does_not_stay_where_the_file_cannot_be_written(memory, monkeypatch):
+    saved, _ = saved_of(memory)
+    snapshot = load_snapshot(memory.store, MODEL)
+    saved.save(snapshot)
+
+    def full(*_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(saved_snapshot, "write_snapshot", full)
+    saved.forget_gone(snapshot)
+    assert not saved.path.exists()
 
 
 @pytest.mark.parametrize("how", ["cut short", "emptied", "overwritten", "grown"])
@@ -167,7 +255,7 @@ def test_the_file_is_written_when_enough_has_changed(memory, monkeypatch):
         refresh_snapshot(snapshot, memory.store, None)
     )  # a user without a model loses nobody's vectors
     assert saved.path.stat().st_mtime_ns == second
-    assert read_snapshot(saved.path, memory.store.uuid, MODEL).vectors.count == len(snapshot.node_text)
+    assert model_in(saved.path, memory.store.uuid) == MODEL
 
 
 def test_a_small_store_has_no_file(tmp_path):
