@@ -39,7 +39,9 @@ LAYERS = {
         {"turn"},
         {"engine"},
         {"once", "injection", "recall", "qmd"},
+        {"agents"},
         {"cli"},
+        {"daemon"},
     ),
     "pi_rank.recall": (
         {"types", "rows"},

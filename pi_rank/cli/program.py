@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
+import io
 import os
 import sys
 import warnings
@@ -33,6 +35,12 @@ class Command(NamedTuple):
 COMMANDS = {
     "demo": Command("demo:configure", "three turns on sample memory: blocks, what was left out, why"),
     "context": Command("context:configure", "the context block for one prompt"),
+    "hook": Command("hook:configure", "memory for one prompt of a coding agent, in its hook"),
+    "install": Command("install:configure", "put memory into a coding agent's configuration"),
+    "uninstall": Command("install:configure_uninstall", "take it out again"),
+    "installed": Command(
+        "install:configure_installed", "which agents have it, and the last failure of a hook"
+    ),
     "batch": Command("batch:configure", "many turns from a file, answered on all cores"),
     "search": Command("search:configure", "ranked records for a query"),
     "prefix-check": Command("prefix_check:configure", "check that requests keep the provider's prompt cache"),
@@ -77,14 +85,48 @@ class Parser(argparse.ArgumentParser):
         self.exit(USAGE, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code. `argv` has no program name; None means `sys.argv`."""
+def main(argv: Sequence[str] | None = None, began: float | None = None) -> int:
+    """Run one command and return its exit code.
+
+    :param argv: without the program's name; None means `sys.argv`.
+    :param began: when this process began, on the clock of `time.monotonic`, where that is known.
+    """
     _speak_utf8(sys.stdout, sys.stderr)
+    words = sys.argv[1:] if argv is None else list(argv)
+    return _hook(words, began) if words[:1] == ["hook"] else _command(words)
+
+
+def _hook(words: list[str], began: float | None) -> int:
+    """A hook's command: nothing that goes wrong reaches the agent, least of all as an exit code."""
+    if {"-h", "--help"} & set(words):
+        return _command(words)
+    from pi_rank.agents.failures import keep_failure
+
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            arguments = build_parser(words).parse_args(words)
+            arguments.began = began
+            arguments.run(arguments)
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_stdout()
+    except SystemExit:
+        keep_failure(said.getvalue())
+    except BaseException as error:
+        keep_failure(f"pi-rank {' '.join(words)}: {type(error).__name__}: {_one_line(error)}")
+    if sys.stderr.isatty():  # tried by a person
+        print(said.getvalue(), end="", file=sys.stderr)
+    return OK
+
+
+def _command(words: list[str]) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default")
             warnings.showwarning = _show_warning
-            return _run(sys.argv[1:] if argv is None else list(argv))
+            return _run(words)
     except KeyboardInterrupt:
         print("pi-rank: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -40,6 +40,22 @@ def read_foreign(path: str | Path, most_bytes: int) -> bytes:
         os.close(descriptor)
 
 
+def end_of_foreign(path: str | Path, most_bytes: int) -> bytes:
+    """The last `most_bytes` of a regular file that others may be writing.
+
+    :raises OSError: it is missing, may not be read, or is something else than a regular file.
+    """
+    regular_stat(path)
+    descriptor = os.open(path, _CAREFUL)
+    try:
+        size = _checked(os.fstat(descriptor)).st_size
+        os.lseek(descriptor, max(0, size - most_bytes), os.SEEK_SET)
+        # What comes meanwhile is left for the next time.
+        return _read(descriptor, min(size, most_bytes), 2 * most_bytes)[:most_bytes]
+    finally:
+        os.close(descriptor)
+
+
 def regular_stat(path: str | Path) -> os.stat_result:
     """What the system knows of a regular file.
 

@@ -44,6 +44,11 @@ class Section(msgspec.Struct, frozen=True):
         return any(line.record_id for line in self.lines)
 
     @property
+    def digest(self) -> str:
+        """What tells the section's text from another."""
+        return text_digest("\n".join([self.heading, *(line.text for line in self.lines)]))[:8]
+
+    @property
     def name(self) -> str:
         """The heading without its date: "Daily Log (2026-05-20)" is "Daily Log"."""
         return self.heading.removeprefix("## ").partition(" (")[0]
@@ -179,11 +184,10 @@ def _named(line: Line) -> str:
 def _new_text(section: Section, live: Live, digests: dict[str, str]) -> list[str]:
     """A section without records is written whole when any of it changed, and says what it replaces."""
     lines = [line.text for line in section.lines]
-    digest = text_digest("\n".join([section.heading, *lines]))[:8]
     known = live.sections.get(section.name)
-    if known == digest:
+    if known == section.digest:
         return []
-    digests[section.name] = digest
+    digests[section.name] = section.digest
     return [section.heading + (" — replaces the earlier one" if known else ""), *lines]
 
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import msgspec
 
+CONVERSATION_KEYS = ("messages", "input", "contents")  # of Anthropic, Bedrock and Chat; Responses; Gemini
 # Not content: a provider's cache and its check of thinking blocks look through these.
 IGNORED_KEYS = frozenset({"cache_control", "cachePoint"})
 THINKING_TYPES = frozenset({"thinking", "redacted_thinking", "reasoning"})
+_BODY_KEYS = frozenset({"content", "parts", "tool_calls", "type"})
 _RECORD, _UNIT = b"\x1e", b"\x1f"  # JSON escapes both, so no content can imitate the border of a block
 
 
@@ -32,8 +34,9 @@ def segments(body: dict[str, Any]) -> tuple[list[Segment], list[Segment]]:
     head.add_all("tools", _tools(body), "tool")
     for key in ("system", "instructions"):
         head.add_all(key, body.get(key), "system")
+    head.add_all("systemInstruction", _parts(body.get("systemInstruction")), "system")
     tail = _Stream()
-    key = "messages" if "messages" in body else "input"
+    key = next((name for name in CONVERSATION_KEYS if name in body), "input")
     messages = body.get(key)
     if isinstance(messages, str):
         tail.add(key, "user", messages)
@@ -79,15 +82,21 @@ def _add_message(stream: _Stream, path: str, message: Any) -> None:  # noqa: ANN
     if not isinstance(message, dict) or "role" not in message:
         stream.add(path, "item", message)
         return
-    rest = {key: value for key, value in message.items() if key not in ("content", "tool_calls", "type")}
+    rest = {key: value for key, value in message.items() if key not in _BODY_KEYS}
     header = _dumps(rest)
     stream.add_all(f"{path}.content", message.get("content"), header)
+    stream.add_all(f"{path}.parts", message.get("parts"), header)
     stream.add_all(f"{path}.tool_calls", message.get("tool_calls"), header)
 
 
 def _tools(body: dict[str, Any]) -> Any:  # noqa: ANN401
     config = body.get("toolConfig")
     return config.get("tools") if isinstance(config, dict) else body.get("tools")
+
+
+def _parts(content: Any) -> Any:  # noqa: ANN401
+    """The parts of a Gemini content, which is an object; anything else as it is."""
+    return content.get("parts") if isinstance(content, dict) else content
 
 
 def _payload(part: Any) -> bytes:  # noqa: ANN401
@@ -109,7 +118,8 @@ def _is_thinking(part: Any) -> bool:  # noqa: ANN401
     if not isinstance(part, dict):
         return False
     kind = part.get("type")
-    return (isinstance(kind, str) and kind in THINKING_TYPES) or "reasoningContent" in part
+    named = isinstance(kind, str) and kind in THINKING_TYPES
+    return named or "reasoningContent" in part or part.get("thought") is True
 
 
 def _dumps(value: Any) -> str:  # noqa: ANN401

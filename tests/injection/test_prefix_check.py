@@ -286,7 +286,7 @@ def test_the_command_takes_declarations_and_prints_json(tmp_path, capsys):
     ("lines", "options", "message"),
     [
         (["{"], [], "line 1 is not JSON"),
-        ([{"prompt": "x"}], [], 'line 1 is no request body: it has neither "messages" nor "input"'),
+        ([{"prompt": "x"}], [], 'line 1 is no request body: it has none of "messages", "input", "contents"'),
         ([body("a")], ["--declare", "2=compaction"], "N must be a request from 1 to 1"),
         ([body("a")], ["--declare", "1=luck"], "request 1 declares 'luck'"),
     ],
@@ -306,3 +306,29 @@ def test_an_image_in_bytes_can_be_checked():
     image = {"image": {"format": "png", "source": {"bytes": b"x"}}}
     first = {"messages": [{"role": "user", "content": [image]}]}
     assert check_prefixes([first, {"messages": [*first["messages"], user("a", "strands")]}]).breaks == ()
+
+
+def test_a_file_without_requests_is_an_error_and_not_a_conversation_without_breaks(tmp_path, capsys):
+    assert command(tmp_path, []) == 2
+    assert "holds no request" in capsys.readouterr().err
+
+
+def gemini(*texts, tools=True):
+    contents = [
+        {"role": "user" if at % 2 == 0 else "model", "parts": [{"text": text}]}
+        for at, text in enumerate(texts)
+    ]
+    declared = {"tools": [{"functionDeclarations": [{"name": "run"}]}]} if tools else {}
+    return {
+        "systemInstruction": {"role": "user", "parts": [{"text": "be brief"}]},
+        "contents": contents,
+        **declared,
+    }
+
+
+def test_gemini_bodies_are_read(tmp_path, capsys):
+    assert command(tmp_path, [gemini("a"), gemini("a", "b", "c"), gemini("a", "b", "c", "d", "e")]) == 0
+    assert "3 requests, 0 undeclared breaks" in capsys.readouterr().out
+    assert command(tmp_path, [gemini("a"), gemini("A", "b", "c")]) == 1
+    assert "BREAK at contents[0].parts[0]" in capsys.readouterr().out
+    assert command(tmp_path, [gemini("a"), gemini("a", "b", "c", tools=False)]) == 1

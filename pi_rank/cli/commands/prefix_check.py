@@ -11,14 +11,15 @@ import msgspec
 
 from pi_rank.errors import ContextError
 from pi_rank.injection.prefix_check import DECLARABLE, Break, Report, Request, check_prefixes
+from pi_rank.injection.segments import CONVERSATION_KEYS
 
 DESCRIPTION = """\
 Check that every request of a conversation has the one before it as its prefix.
 
 REQUESTS.jsonl holds one conversation: a request body per line (Anthropic, Bedrock, OpenAI Chat or
-Responses), in the order in which they were sent. A line {"body": {...}, "declared": "compaction"} says why
-a prefix may change.
-Exit code: 0 no undeclared break, 1 at least one, 2 the file cannot be read."""
+Responses, Gemini), in the order in which they were sent. A line {"body": {...}, "declared": "compaction"}
+says why a prefix may change.
+Exit code: 0 no undeclared break, 1 at least one, 2 the file cannot be read or holds no request."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +51,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _read(name: str) -> list[Request]:
     text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-    return [_request(name, at, line) for at, line in enumerate(text.splitlines(), 1) if line.strip()]
+    requests = [_request(name, at, line) for at, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if not requests:  # a log that caught nothing must not pass for a conversation without a break
+        raise ContextError(f"{name} holds no request")
+    return requests
 
 
 def _request(name: str, at: int, line: str) -> Request:
@@ -60,8 +64,9 @@ def _request(name: str, at: int, line: str) -> Request:
         raise ContextError(f"{name}, line {at} is not JSON: {error}") from None
     wrapped = isinstance(value, dict) and isinstance(value.get("body"), dict)
     request = Request(value["body"], str(value.get("declared") or "")) if wrapped else Request(value)
-    if not isinstance(request.body, dict) or not ({"messages", "input"} & request.body.keys()):
-        raise ContextError(f'{name}, line {at} is no request body: it has neither "messages" nor "input"')
+    if not isinstance(request.body, dict) or not set(CONVERSATION_KEYS) & request.body.keys():
+        keys = ", ".join(f'"{key}"' for key in CONVERSATION_KEYS)
+        raise ContextError(f"{name}, line {at} is no request body: it has none of {keys}")
     return request
 
 
