@@ -77,6 +77,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-mcp", action="store_true", help="leave the MCP server out")
     parser.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
+    options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -89,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         request = request._replace(mcp=False)
         note("the MCP server is left out: its packages are not installed (pip install 'pi-rank[mcp]')")
     planned = [each for each in changes.installation(request, ledger) if each.now != each.then]
-    _show(planned)
+    _show(planned, as_json=arguments.json)
     for change in [] if arguments.dry_run else planned:
         backup = changes.install(change, request.agent, ledger)
         note(f"wrote {change.path}" + (f"; as it was: {backup}" if backup else ""))
@@ -123,7 +124,7 @@ def run_uninstall(arguments: argparse.Namespace) -> int:
     ledger, request = Ledger(), _request(arguments)
     planned = changes.removal(request, ledger)
     changed = [each for each in planned if each.now != each.then]
-    _show(changed)
+    _show(changed, as_json=arguments.json)
     for change in (
         [] if arguments.dry_run else reversed(planned)
     ):  # the last file of a folder takes that along
@@ -183,7 +184,9 @@ def _request(arguments: argparse.Namespace) -> Request:
     )
 
 
-def _show(planned: list[Change]) -> None:
-    for change in planned:
-        print(change.diff, end="")
+def _show(planned: list[Change], *, as_json: bool) -> None:
+    if as_json:
+        print_json([{"file": str(change.path), "diff": change.diff} for change in planned])
+    else:
+        print(*(change.diff for change in planned), sep="", end="")
     sys.stdout.flush()  # before what is then done is told on stderr

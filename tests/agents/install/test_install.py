@@ -284,3 +284,11 @@ def test_what_is_installed_is_listed(home, capsys):
     rows = json.loads(capsys.readouterr().out)["agents"]
     assert [(row["agent"], row["for"]) for row in rows if row["state"] == "installed"] == [("pi", "project")]
     assert {row["state"] for row in rows} == {"installed", "not installed"}
+
+
+def test_as_json_the_changes_are_one_value(home, capsys):
+    for command in ("install", "uninstall"):
+        assert main([command, "pi", "--json"]) == 0
+        (change,) = json.loads(capsys.readouterr().out)
+        assert change["file"].endswith("pi-rank.ts")
+        assert change["diff"]
