@@ -11,6 +11,7 @@ from pi_rank.memory.project import slug
 
 PROJECT_PROFILE = "project:"
 _SEPARATORS = re.compile(r"[/\\]+")
+_DRIVE = re.compile(r"[A-Za-z]:[/\\]|\\\\")
 
 
 class SessionContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,6 +21,9 @@ class SessionContext(msgspec.Struct, frozen=True, kw_only=True):
     are None (`pi_rank.places`). Without either no profile is known: only records without one are eligible.
     A profile `project:NAME` is that project's. `pi_project_id` is PI's own id of that project, where it has
     another one: records that carry it apply too, and the traces name them.
+
+    `reader` is the agent that the block is for, as `claude-code`: records that it reads by itself, because
+    its own instruction files hold them, are left out.
 
     Paths are strings as the caller has them, of either operating system; nothing here touches the disk. Lone
     surrogates in any text become U+FFFD, so that everything here can be encoded.
@@ -39,6 +43,7 @@ class SessionContext(msgspec.Struct, frozen=True, kw_only=True):
     detected_domain_tags: tuple[str, ...] = ()
     task_intent: str | None = None
     pi_project_id: str | None = None
+    reader: str | None = None
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -74,6 +79,42 @@ def project_keys(context: SessionContext) -> frozenset[str]:
         profile.removeprefix(PROJECT_PROFILE) if profile.startswith(PROJECT_PROFILE) else "",
     )
     return frozenset(filter(None, map(slug, names)))
+
+
+def project_key(project: str) -> str:
+    """By what a record's project is compared: a folder's path as `folder_key`, any other name as its slug."""
+    return folder_key(project) or slug(project)
+
+
+def folder_key(path: str) -> str:
+    """An absolute path of either operating system as a key that begins with `/`; "" for anything else."""
+    drive = _DRIVE.match(path)
+    if not drive and not path.startswith("/"):
+        return ""
+    segments: list[str] = []
+    for segment in _SEPARATORS.split(path.casefold()) if drive else path.split("/"):
+        if segment == "..":
+            del segments[-1:]
+        elif segment not in ("", "."):
+            segments.append(segment)
+    return "/" + "/".join(segments)
+
+
+def folder_keys(context: SessionContext) -> frozenset[str]:
+    """The folders that a turn is in, and all above them: of its working directory, project and files touched.
+
+    A relative path is below the working directory, or the project's top.
+    """
+    places = [folder_key(context.working_directory or ""), folder_key(context.project_root or "")]
+    tops = [place for place in places if place]
+    for path in context.recent_files_touched:
+        places += [folder_key(path)] if folder_key(path) else [folder_key(f"{top}/{path}") for top in tops]
+    keys = {"/"} if tops else set()
+    for place in places:
+        while place and place not in keys:
+            keys.add(place)
+            place = place.rpartition("/")[0]
+    return frozenset(keys)
 
 
 def last_segment(path: str) -> str:

@@ -16,6 +16,7 @@ from pi_rank.errors import ConfigError, ContextError
 from pi_rank.memory.root import MemoryRoot
 from pi_rank.places import Places
 from pi_rank.snapshot.upkeep import Upkeep
+from pi_rank.sources.registry import open_sources
 from pi_rank.store.model_change import StoreModels
 from pi_rank.store.schema import DamagedStoreError
 from pi_rank.store.stand_in import StandIn, open_for_turns, trouble_of
@@ -26,7 +27,7 @@ from pi_rank.turn.search import Search, SearchMode, run_search
 from pi_rank.turn.turn import Memory, Stopwatch, run_turn, run_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from datetime import date
     from types import TracebackType
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pi_rank.embedding import Embedder
     from pi_rank.embedding.queries import QueryVector
     from pi_rank.memory.config import RootConfig
+    from pi_rank.memory.sources.protocol import SourceSpec
     from pi_rank.results import Hit, RetrievalContext
     from pi_rank.snapshot.snapshot import Snapshot
     from pi_rank.turn.ranking import RankingRule
@@ -76,6 +78,7 @@ class MemoryEngine(Upkeep):
         config: RootConfig | None = None,
         ranking: RankingRule = "default",
         reranker: Reranker | None = None,
+        sources: Sequence[SourceSpec] | None = None,
     ) -> MemoryEngine:
         """Opens a memory root. Nothing is read from it before `sync`, and nothing is ever written to it.
 
@@ -88,6 +91,8 @@ class MemoryEngine(Upkeep):
         :param reranker: orders the best 32 candidates anew, such as
             `pi_rank.embedding.cross_encoder.CrossEncoderReranker`. A turn in which it fails, or is late,
             keeps the ranking's order and says so in `stats["reranked"]`.
+        :param sources: memory in other forms, used instead of what the root's config.json names
+            (docs/sources.md); the store is then another one than the root's, and the root may be missing.
 
         A store that may not be written to is read, with a warning that `sync` will fail. While one is damaged
         or of another version, turns are answered from the memory files, by words alone, and say so.
@@ -98,8 +103,9 @@ class MemoryEngine(Upkeep):
         """
         if ranking not in ("default", "rrf"):
             raise ConfigError(f"unknown ranking {ranking!r}: use default or rrf")
-        place = default_store_path(Path(root)) if store is None else Path(store)
-        memory_root = MemoryRoot(root, kept_config=place.with_name(f"{place.name}.config.json"))
+        place = default_store_path(Path(root), map(str, sources or ())) if store is None else Path(store)
+        kept = place.with_name(f"{place.name}.config.json")
+        memory_root = MemoryRoot(root, kept_config=kept, opener=open_sources, sources=sources)
         memory_root.require_folder()
         opened = open_for_turns(place)
         engine = cls(memory_root, opened, StoreModels(opened, model), config, ranking, reranker)

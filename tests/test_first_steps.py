@@ -135,6 +135,8 @@ def reader(home):
     shutil.copytree(Path(pi_rank.__file__).parent / "sample", home / ".pi" / "agent" / "pi-memory")
     for folder in ("work/orchard-api", "notes", "bin"):
         (home / folder).mkdir(parents=True)
+    (home / "work" / "orchard").mkdir()
+    (home / "work" / "orchard" / "CLAUDE.md").write_text("- Deploy with `make release`.\n", encoding="utf-8")
     (home / "notes" / "pool.md").write_text(
         "# Connection pool\n\nConnections time out when the connection pool is exhausted.\n", encoding="utf-8"
     )

@@ -34,7 +34,7 @@ LAYERS = {
         },
         {"memory", "embedding", "ranking", "serving"},
         {"block", "context", "results"},
-        {"store", "batch_files", "places"},
+        {"store", "batch_files", "places", "sources"},
         {"snapshot"},
         {"turn"},
         {"engine"},

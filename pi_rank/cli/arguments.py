@@ -8,6 +8,10 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pi_rank.memory.sources.protocol import SourceSpec
 
 DEFAULT_ROOT = "~/.pi/agent/pi-memory"
 
@@ -23,6 +27,7 @@ def add_root(parser: argparse.ArgumentParser) -> None:
 def add_store(parser: argparse.ArgumentParser) -> None:
     """`--root`, `--store` and `--model`: what an engine is opened with."""
     add_root(parser)
+    add_sources(parser)
     add_store_file(parser)
     parser.add_argument(
         "--model",
@@ -30,6 +35,19 @@ def add_store(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help='embedding model: "default" is the store\'s, at first the shipped one (see `pi-rank models`); '
         '"none" ranks by words only; else a name or a path',
+    )
+
+
+def add_sources(parser: argparse.ArgumentParser) -> None:
+    """`--source`: memory in other forms than PI's."""
+    parser.add_argument(
+        "--source",
+        action="append",
+        default=[],
+        metavar="NAME[=PATH]",
+        dest="sources",
+        help="also read memory of this kind, instead of what config.json names: CLAUDE.md and the like, "
+        "notes, MCP memory and others (docs/sources.md); may be given more than once",
     )
 
 
@@ -43,6 +61,20 @@ def add_store_file(parser: argparse.ArgumentParser) -> None:
 def add_json(parser: argparse.ArgumentParser) -> None:
     """`--json`: one JSON value on stdout and nothing else."""
     parser.add_argument("--json", action="store_true", help="print one JSON value")
+
+
+def sources(arguments: argparse.Namespace) -> list[SourceSpec] | None:
+    """The sources of `--source`, each where the command was started or of the project there; None for none.
+
+    :raises ConfigError: one of them is none.
+    """
+    if not getattr(arguments, "sources", None):
+        return None
+    from pi_rank.sources.registry import parse_spec, usual_places
+
+    folder = working_directory(arguments)
+    given = [parse_spec(text, Path.cwd()) for text in arguments.sources]
+    return [spec for each in given for spec in usual_places(each, folder)]
 
 
 def model_name(arguments: argparse.Namespace) -> str | None:

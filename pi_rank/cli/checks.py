@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pi_rank
-from pi_rank.cli.arguments import model_name
+from pi_rank.cli.arguments import model_name, sources
 from pi_rank.errors import PiRankError
 
 if TYPE_CHECKING:
@@ -155,8 +155,9 @@ def check_trust(_: argparse.Namespace) -> Check:
 def check_memory(arguments: argparse.Namespace) -> Check:
     """The memory root is there, and each of its lines can be used."""
     from pi_rank.memory.root import MemoryRoot
+    from pi_rank.sources.registry import open_sources
 
-    root = MemoryRoot(_root(arguments))
+    root = MemoryRoot(_root(arguments), opener=open_sources, sources=sources(arguments))
     contents = root.read()
     notes = root.notes(dt.datetime.now(dt.timezone.utc).date())
     problems = [f"{line.file}:{line.line}: {line.reason}" for line in contents.skipped]
@@ -195,6 +196,14 @@ def _root(arguments: argparse.Namespace) -> Path:
     return find_memory_root(arguments.root, Path.cwd())
 
 
+def _store_path(arguments: argparse.Namespace) -> Path:
+    from pi_rank.store.store import default_store_path
+
+    if arguments.store:
+        return Path(arguments.store)
+    return default_store_path(_root(arguments), map(str, sources(arguments) or ()))
+
+
 def check_model(arguments: argparse.Namespace) -> Check:
     """The model's files are those of its card, and it embeds a sentence."""
     from pi_rank.embedding import load_embedder
@@ -215,13 +224,13 @@ def check_model(arguments: argparse.Namespace) -> Check:
 def _model(arguments: argparse.Namespace) -> str | None:
     """The model that answers: the one named, else the store's."""
     from pi_rank.errors import MemoryRootError, StoreError
-    from pi_rank.store.store import MemoryStore, default_store_path
+    from pi_rank.store.store import MemoryStore
 
     name = model_name(arguments)
     if name != "default":
         return name
     try:
-        path = Path(arguments.store) if arguments.store else default_store_path(_root(arguments))
+        path = _store_path(arguments)
         with MemoryStore.open(path, read_only=True) as store:
             return store.model_choice().answering
     except (MemoryRootError, StoreError):  # other checks say so
@@ -230,9 +239,9 @@ def _model(arguments: argparse.Namespace) -> str | None:
 
 def check_store(arguments: argparse.Namespace) -> Check:
     """The store is of this version and holds what was written; one that is not there yet is no fault."""
-    from pi_rank.store.store import MemoryStore, default_store_path
+    from pi_rank.store.store import MemoryStore
 
-    path = Path(arguments.store) if arguments.store else default_store_path(_root(arguments))
+    path = _store_path(arguments)
     if not path.exists():
         return Check(
             "store", "note", f"not made yet: {path}", "pi-rank sync makes it; context and search do so too"

@@ -29,7 +29,8 @@ def opened(arguments: argparse.Namespace) -> Iterator[MemoryEngine]:
 
     with trusting(arguments.trust):
         root = find_memory_root(arguments.root, options.working_directory(arguments))
-        with MemoryEngine.open(root, store=arguments.store, model=options.model_name(arguments)) as engine:
+        model, sources = options.model_name(arguments), options.sources(arguments)
+        with MemoryEngine.open(root, store=arguments.store, model=model, sources=sources) as engine:
             yield engine
 
 
@@ -71,5 +72,8 @@ def turn(arguments: argparse.Namespace, prompt: str) -> SessionContext:
 
     folder = options.working_directory(arguments)
     return SessionContext(
-        latest_user_message=prompt, working_directory=folder, profile_id=arguments.profile or None
+        latest_user_message=prompt,
+        working_directory=folder,
+        profile_id=arguments.profile or None,
+        reader=getattr(arguments, "reader", None),
     )

@@ -8,6 +8,7 @@ import msgspec
 
 from pi_rank.errors import RecordError
 from pi_rank.memory.records import decode_object, without_nulls
+from pi_rank.memory.sources.protocol import SourceSpec
 
 InjectionMode = Literal["scoped", "policy_only", "wakeup"]
 CLOSED: InjectionMode = "policy_only"  # where the mode that was meant is not known, nothing is shown
@@ -28,6 +29,7 @@ class RootConfig(msgspec.Struct, frozen=True):
     max_l2: int | None = None
     qmd_collection: str = "pi-persistent-intelligence"
     qmd_enabled: bool = True
+    sources: tuple[SourceSpec, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def budgets(self, max_records: int | None = None) -> tuple[int, int, int]:
@@ -67,6 +69,7 @@ def parse_config(data: bytes) -> RootConfig:
         max_l2=_count(retrieval, "maxL2Records", None, 0, warnings),
         qmd_collection=_text(qmd, default.qmd_collection, warnings),
         qmd_enabled=_flag(qmd, default.qmd_enabled, warnings),
+        sources=_sources(document, warnings),
         warnings=tuple(warnings),
     )
 
@@ -118,6 +121,22 @@ def _flag(section: dict[str, Any], default: bool, warnings: list[str]) -> bool:
         return value
     _warn(warnings, "qmd.enabled", "true or false", value, f"{str(default).lower()} is")
     return default
+
+
+def _sources(document: dict[str, Any], warnings: list[str]) -> tuple[SourceSpec, ...]:
+    value = document.get("sources", [])
+    if not isinstance(value, list):
+        _warn(warnings, "sources", "a list", value, "none is")
+        return ()
+    found = []
+    for each in value:
+        entry = {"source": each} if isinstance(each, str) else each
+        name, path = (entry.get("source"), entry.get("path")) if isinstance(entry, dict) else (None, None)
+        if isinstance(name, str) and name and (path is None or (isinstance(path, str) and path)):
+            found.append(SourceSpec(name, path))
+        else:
+            _warn(warnings, "sources", 'a name, or {"source": name, "path": folder}', each, "the rest is")
+    return tuple(dict.fromkeys(found))
 
 
 def _warn(warnings: list[str], key: str, expected: str, value: object, used: str) -> None:

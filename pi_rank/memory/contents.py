@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,12 +32,22 @@ class Skipped(msgspec.Struct, frozen=True):
 
 
 class RecordFile(NamedTuple):
-    """A file of records: its name, its bytes, and what its records are of where they do not say."""
+    """A file of records: its name, its bytes, and what its records are of where they do not say.
+
+    `numbers`: where the lines were made of another file's, the 1-based line there of each.
+    """
 
     name: str
     data: bytes
     layer: Layer
     project: str | None
+    numbers: Sequence[int] | None = None
+
+    def line(self, number: int) -> int:
+        """Where the user finds a line of `data`, of this 1-based number."""
+        if self.numbers is None:
+            return number
+        return self.numbers[number - 1] if number <= len(self.numbers) else 1
 
 
 class RootFiles(NamedTuple):
@@ -45,6 +55,7 @@ class RootFiles(NamedTuple):
 
     `records` are in the order in which they count. `unreadable` names the files (and, ending in `/`, folders)
     that are there but could not be read: what they hold is unknown, which is not the same as nothing.
+    `skipped`: what of other sources could not be used.
     """
 
     root: Path
@@ -54,6 +65,7 @@ class RootFiles(NamedTuple):
     warnings: list[str]
     fingerprints: dict[str, Fingerprint]
     unreadable: frozenset[str]
+    skipped: Sequence[Skipped] = ()
 
     def hold_the_same(self, known: Mapping[str, Fingerprint]) -> bool:
         """Whether these are the files of `known` to the byte, and reading them gave nothing to warn of."""
@@ -101,7 +113,7 @@ def decode_files(files: RootFiles, known: KnownContents | None = None) -> RootCo
         that was in the same file then is not decoded, but for the records of it that are touched.
     """
     lines = _Lines(files.records, {} if known is None else known.pieces)
-    skipped = lines.skipped()
+    skipped = [*lines.skipped(), *files.skipped]
     tombstones = frozenset(_tombstones(files.tombstones, skipped))
     profiles = [profile for _, profile in _objects(PROFILES, files.profiles, skipped)]
     touched = None if known is None else lines.touched(known.pieces) | (tombstones ^ known.tombstones)
@@ -174,7 +186,8 @@ class _Lines:
         found: list[tuple[int, Skipped]] = []
         for start, part in zip(self._starts, self._parts, strict=False):
             for offset, reason in part.content.skipped:
-                found.append((start + offset, Skipped(part.file.name, part.first_line + offset, reason)))
+                line = part.file.line(part.first_line + offset)
+                found.append((start + offset, Skipped(part.file.name, line, reason)))
         for id_, earlier, later in self._repeated:
             used = self._place(later)
             reason = f"duplicate id {id_!r}: the later record at {used.file}:{used.line} is used"
@@ -211,12 +224,13 @@ class _Lines:
             record = part.records[offset] if part.records is not None else None
             if record is None:
                 record = decode_record(lines[offset].strip(), layer=file.layer, project=file.project)
-            yield SourcedRecord(record, file.name, part.first_line + offset)
+            yield SourcedRecord(record, file.name, file.line(part.first_line + offset))
 
     def _place(self, number: int) -> _Place:
         index = self._part_of(number)
         part = self._parts[index]
-        return _Place(part.file.name, part.first_line + number - self._starts[index])
+        line = part.file.line(part.first_line + number - self._starts[index])
+        return _Place(part.file.name, line)
 
     def _part_of(self, number: int) -> int:
         return bisect(self._starts, number) - 1

@@ -6,6 +6,8 @@ import hashlib
 import warnings
 from pathlib import Path
 
+import msgspec
+
 from pi_rank.errors import ConfigError, ContextError, UntrustedWarning
 from pi_rank.files.foreign import read_foreign, why_not_own
 from pi_rank.memory.files import MOST_MEMORY_BYTES
@@ -59,19 +61,27 @@ def why_not_trusted(settings: Settings, memory: Path) -> str:
     return ""
 
 
-def trust(folder: Path, *, follow: bool = False) -> Trusted:
+def trust(folder: Path, top: Path, sources: dict[str, str], *, follow: bool = False) -> dict[str, Trusted]:
     """Have the settings and the memory of a folder used as they are now; with `follow`, whatever it will say.
 
+    :param top: the top of its project. :param sources: SHA-256 of agents' own files there, by path below it.
+    :return: what is trusted now, by folder: that of the settings, and the project's top.
     :raises ConfigError: there is nothing to trust.
     :raises OSError: the list cannot be written, or the memory not read.
     """
-    settings = settings_of(folder)
-    named = settings.values.get("localPath")
-    memory = _named_memory(settings, named) if isinstance(named, str) and named else None
-    files = None if follow or memory is None else memory_digests(memory)
-    entry = Trusted(settings.digest, "" if memory is None else str(memory.resolve()), files)
-    write_trusted({**trusted_folders(), str(settings.folder): entry})
-    return entry
+    entries = {}
+    if not (sources or follow) or _settings(folder) is not None:
+        settings = settings_of(folder)
+        named = settings.values.get("localPath")
+        memory = _named_memory(settings, named) if isinstance(named, str) and named else None
+        files = None if follow or memory is None else memory_digests(memory)
+        resolved = "" if memory is None else str(memory.resolve())
+        entries[str(settings.folder)] = Trusted(settings.digest, resolved, files)
+    if sources or follow:
+        entry = entries.get(str(top), Trusted("", "", {}))
+        entries[str(top)] = msgspec.structs.replace(entry, sources=None if follow else sources)
+    write_trusted({**trusted_folders(), **entries})
+    return entries
 
 
 def untrust(folder: Path) -> bool:
@@ -92,26 +102,37 @@ def settings_of(folder: Path) -> Settings:
 
     :raises ConfigError: there are none, or they cannot be read.
     """
+    settings = _settings(folder)
+    if settings is None:
+        raise ConfigError(
+            f"there is nothing to trust in {folder}: no .pi/settings.json in its project, and no file of "
+            "rules for agents; --follow trusts whatever notes are and will be below it"
+        )
+    return settings
+
+
+def _settings(folder: Path) -> Settings | None:
     try:
-        settings = find_settings(folder)
+        return find_settings(folder)
     except OSError as error:
         raise ConfigError(f"{error.filename} cannot be used: it {error.strerror}") from None
-    if settings is None:
-        raise ConfigError(f"there is nothing to trust in {folder}: no .pi/settings.json in its project")
-    return settings
 
 
 def standing(folder: str, entry: Trusted) -> str:
     """How a trusted folder stands now: "trusted", or why it is left out."""
     try:
-        settings = settings_of(Path(folder))
-        if settings.digest != entry.settings or str(settings.folder) != folder:
-            return "its settings have changed since"
+        if entry.settings:
+            settings = settings_of(Path(folder))
+            if settings.digest != entry.settings or str(settings.folder) != folder:
+                return "its settings have changed since"
         memory = Path(entry.memory)
-        changed = entry.files is not None and entry.files != memory_digests(memory)
+        if entry.memory and entry.files is not None and entry.files != memory_digests(memory):
+            return "its memory has changed since"
+        sources = entry.sources or {}
+        changed = sorted(name for name in sources if _digest(Path(folder, name)) != sources[name])
     except (ConfigError, ContextError, OSError) as error:
         return str(error)
-    return "its memory has changed since" if changed else "trusted"
+    return f"{changed[0]} has changed since" if changed else "trusted"
 
 
 def memory_digests(memory: Path) -> dict[str, str]:
@@ -121,12 +142,17 @@ def memory_digests(memory: Path) -> dict[str, str]:
     """
     digests = {}
     for name in (*governed_files(memory), CONFIG):
-        try:
-            data = read_foreign(memory / name, MOST_MEMORY_BYTES)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        digests[name] = hashlib.sha256(data).hexdigest()
+        if digest := _digest(memory / name):
+            digests[name] = digest
     return digests
+
+
+def _digest(path: Path) -> str:
+    """SHA-256 of a file; "" where it is missing."""
+    try:
+        return hashlib.sha256(read_foreign(path, MOST_MEMORY_BYTES)).hexdigest()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
 
 
 def _named_memory(settings: Settings, named: str) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -23,6 +23,8 @@ from pi_rank.memory.files import (
 from pi_rank.memory.governed import LAYER_FILES, PROJECTS, governed_files, project_files
 from pi_rank.memory.local_memory import local_memory
 from pi_rank.memory.notes import Notes, NotesReader
+from pi_rank.memory.sources.mixed import RootSources, label_of
+from pi_rank.memory.sources.protocol import SourceOpener, SourceSpec
 
 WRITER_POLL_SECONDS = 0.1
 
@@ -31,13 +33,23 @@ class MemoryRoot:
     """A folder of PI's memory files. Nothing is opened until something is read."""
 
     def __init__(
-        self, path: str | Path, *, kept_config: Path | None = None, writer_seconds: float = 0.0
+        self,
+        path: str | Path,
+        *,
+        kept_config: Path | None = None,
+        writer_seconds: float = 0.0,
+        opener: SourceOpener | None = None,
+        sources: Sequence[SourceSpec] | None = None,
     ) -> None:
         """:param kept_config: where to note what config.json says, for when it cannot be read.
         :param writer_seconds: how long to wait for a file that seems half written, instead of keeping what it
             held: for who asks to be brought up to date, and not for turns.
+        :param opener: makes the sources of memory in other forms (`pi_rank.sources`); None reads PI's alone.
+        :param sources: used instead of those that config.json names; then the folder may be missing.
         """
         self.path = Path(path).expanduser().absolute()
+        self._sources = None if opener is None else RootSources(opener, self.path)
+        self._given = None if sources is None else tuple(sources)
         self._notes = NotesReader(self.path)
         self._config = ConfigFile(self.path / "config.json", kept_config)
         self._writer_seconds = writer_seconds
@@ -56,7 +68,20 @@ class MemoryRoot:
         :raises MemoryRootError: as `read`.
         """
         self.require_folder()
-        return _RootReader(self.path, known or {}, self._writer_seconds).read()
+        files = _RootReader(self.path, known or {}, self._writer_seconds, is_pis=not self._specs()).read()
+        if self._sources is None:
+            return files
+        found = self._sources.read(self._specs(), known or {})
+        return files._replace(
+            records=[*found.record_files(), *files.records],  # of two with one id, PI's own is the later
+            warnings=[*files.warnings, *found.warnings],
+            fingerprints={**files.fingerprints, **found.fingerprints},
+            unreadable=files.unreadable | found.unreadable,
+            skipped=found.skipped,
+        )
+
+    def _specs(self) -> tuple[SourceSpec, ...]:
+        return self.config().sources if self._given is None else self._given
 
     def unchanged_since(self, known: Mapping[str, Fingerprint]) -> bool:
         """Whether size and time alone say that every governed file is what it was at `known`.
@@ -68,7 +93,11 @@ class MemoryRoot:
             names = [name for name in governed_files(self.path) if (self.path / name).exists()]
         except OSError:
             return False
-        return names == sorted(known) and all(is_known(self.path / name, known[name]) for name in names)
+        foreign = {name: seen for name, seen in known.items() if label_of(name)}
+        own = sorted(known.keys() - foreign.keys())
+        if names != own or not all(is_known(self.path / name, known[name]) for name in names):
+            return False
+        return self._sources is None or not self._sources.changed_since(self._specs(), foreign)
 
     def notes(self, today: date) -> Notes:
         """Scratchpad, daily log and sessions of a day, as they are now."""
@@ -94,6 +123,8 @@ class MemoryRoot:
         except NotADirectoryError:
             problem = "is not a folder"
         except FileNotFoundError:
+            if self._given is not None:
+                return
             problem = "does not exist"
         except (OSError, ValueError) as error:
             problem = f"cannot be read ({_why(error)})"
@@ -106,8 +137,11 @@ class MemoryRoot:
 class _RootReader:
     """One reading of a root: collects files, and everything that went wrong, as it goes."""
 
-    def __init__(self, root: Path, known: Mapping[str, Fingerprint], writer_seconds: float) -> None:
+    def __init__(
+        self, root: Path, known: Mapping[str, Fingerprint], writer_seconds: float, *, is_pis: bool
+    ) -> None:
         self.root = root
+        self._is_pis = is_pis
         self.known = known
         self._until = time.monotonic() + writer_seconds
         self.warnings: list[str] = []
@@ -115,7 +149,7 @@ class _RootReader:
         self.unreadable: set[str] = set()
 
     def read(self) -> RootFiles:
-        if not (self.root / "memory").is_dir():
+        if self._is_pis and not (self.root / "memory").is_dir():
             self.warnings.append(f"the folder {self.root / 'memory'} is missing: is this PI's memory root?")
         records = [RecordFile(name, self._data(name), layer, None) for name, layer in LAYER_FILES]
         for name in self._project_files():

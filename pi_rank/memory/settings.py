@@ -89,6 +89,12 @@ def exists(path: Path) -> bool:
         return False
 
 
+def project_top(folder: Path) -> Path:
+    """The top of the project that a folder is in: its git root, else the folder itself."""
+    *_, top = _inside_the_project(folder)
+    return top
+
+
 def _inside_the_project(folder: Path) -> Iterator[Path]:
     home = _home()
     upward = [folder, *folder.parents]

@@ -18,12 +18,14 @@ _TRUSTING = [False]
 class Trusted(msgspec.Struct, frozen=True):
     """One folder: SHA-256 of its settings, the memory that they lead to, and that of each of its files.
 
-    `files` None: whatever that memory says.
+    `files` None: whatever that memory says. `sources`: SHA-256 of what agents' own files in the folder say,
+    by their path below it; None: whatever they will say.
     """
 
     settings: str
     memory: str
     files: dict[str, str] | None = None
+    sources: dict[str, str] | None = {}
 
 
 def trust_file() -> Path:

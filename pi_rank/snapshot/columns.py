@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from pi_rank.context import PROJECT_PROFILE
+from pi_rank.context import PROJECT_PROFILE, project_key
 from pi_rank.memory.project import slug
 from pi_rank.memory.records import Scope
 from pi_rank.memory.rules import is_hard_rule
@@ -24,6 +24,7 @@ ACTIVE, CONTESTED, TOMBSTONED = 0, 1, 6
 STATUS_NAMES = (*STATUS_CODES, "tombstoned")  # by code
 LAYER_CODES = {"L1": 1, "L2": 2, "L3": 3}
 NO_PROFILE = 0
+NO_READER = 0
 ANY_PROJECT = -1
 
 
@@ -32,7 +33,8 @@ class Columns(NamedTuple):
 
     `status`, `layer`: uint8 codes. `profile`: int32, 0 for none. `project`: int32, -1 where the project does
     not matter. `confidence`: float64. `hard_rule`: bool, true where only eligibility decides whether the
-    record is shown as a hard rule. `text`: int32, equal for records whose embedded text is equal.
+    record is shown as a hard rule. `text`: int32, equal for records whose embedded text is equal. `readers`:
+    int32, the agents that read the record by themselves, 0 for none.
     """
 
     status: npt.NDArray[np.uint8]
@@ -42,6 +44,7 @@ class Columns(NamedTuple):
     confidence: npt.NDArray[np.float64]
     hard_rule: npt.NDArray[np.bool_]
     text: npt.NDArray[np.int32]
+    readers: npt.NDArray[np.int32]
 
     def of(self, rows: npt.NDArray[np.int32]) -> Columns:
         """Some of these rows."""
@@ -81,18 +84,28 @@ class Codebook:
 
 
 class Codebooks(NamedTuple):
-    """The names behind the coded columns."""
+    """The names behind the coded columns. `readers`: of agents, each followed by a space."""
 
     profiles: Codebook
     projects: Codebook
     texts: Codebook
+    readers: Codebook
 
     @classmethod
     def of(
-        cls, profiles: Iterable[str] = (), projects: Iterable[str] = (), texts: Iterable[bytes] = ()
+        cls,
+        profiles: Iterable[str] = (),
+        projects: Iterable[str] = (),
+        texts: Iterable[bytes] = (),
+        readers: Iterable[str] = (),
     ) -> Codebooks:
         """Codebooks of these names in order of their codes; of none for a store that nobody has read yet."""
-        return cls(Codebook(NO_PROFILE + 1, profiles), Codebook(0, projects), Codebook(0, texts))
+        return cls(
+            Codebook(NO_PROFILE + 1, profiles),
+            Codebook(0, projects),
+            Codebook(0, texts),
+            Codebook(NO_READER + 1, readers),
+        )
 
 
 class _Fields(msgspec.Struct, rename={"rule_type": "ruleType"}):
@@ -106,6 +119,7 @@ class _Fields(msgspec.Struct, rename={"rule_type": "ruleType"}):
     rule_type: str | None = None
     does_not_apply_when: tuple[str, ...] = ()
     known_exceptions: tuple[str, ...] = ()
+    read_by: Any = None  # of a key that is not PI's, anything may be found
 
 
 _decode = msgspec.json.Decoder(_Fields).decode
@@ -129,6 +143,7 @@ def read_columns(rows: Sequence[StoredRow], books: Codebooks) -> tuple[Columns, 
             [is_hard_rule(f) and not row.tombstoned for row, f in zip(rows, fields, strict=True)], np.bool_
         ),
         text=np.array([books.texts.add(row.text_hash) for row in rows], np.int32),
+        readers=np.array([_readers_code(f.read_by, books.readers) for f in fields], np.int32),
     )
     return columns, [_phrases(f) for f in fields]
 
@@ -145,14 +160,20 @@ def _phrases(fields: _Fields) -> tuple[str, ...]:
 def _project_code(fields: _Fields, projects: Codebook) -> int:
     if fields.layer == "L1" or fields.scope.type != "project" or fields.scope.names_no_project:
         return ANY_PROJECT
-    return projects.add(slug(fields.scope.project or ""))
+    return projects.add(project_key(fields.scope.project or ""))
+
+
+def _readers_code(read_by: object, readers: Codebook) -> int:
+    names = [name for name in read_by if isinstance(name, str)] if isinstance(read_by, list) else []
+    return readers.add("".join(f"{name} " for name in sorted(names))) if names else NO_READER
 
 
 class PlaceMasks(NamedTuple):
     """Status, profile and project as cumulative bool masks over rows, the same for every turn in one place.
 
     `counts`: records alive, then left after status, profile and project. `contested`: the contested records
-    that belong to the place. `by_pi_profile`, `by_pi_project`: int32, rows left after profile, or project,
+    that belong to the place. `read_by_itself`: the rows of the place that the agent reads without our help.
+    `by_pi_profile`, `by_pi_project`: int32, rows left after profile, or project,
     for no other reason than that they carry PI's own id of the project.
     """
 
@@ -161,6 +182,7 @@ class PlaceMasks(NamedTuple):
     in_project: npt.NDArray[np.bool_]
     contested: npt.NDArray[np.bool_]
     counts: tuple[int, int, int, int]
+    read_by_itself: npt.NDArray[np.bool_]
     by_pi_profile: npt.NDArray[np.int32]
     by_pi_project: npt.NDArray[np.int32]
 
@@ -172,10 +194,12 @@ def place_masks(
     profile_id: str | None,
     projects: frozenset[str],
     pi_project_id: str | None = None,
+    reader: str | None = None,
 ) -> PlaceMasks:
     """Which rows may speak for a profile (None: none is known) in projects of these keys.
 
     :param pi_project_id: PI's own id of the project, where it is another one.
+    :param reader: the agent that the turn is for: what it reads by itself is left out.
     """
     own_profile = _holds(columns.profile, NO_PROFILE, books.profiles, filter(None, [profile_id]))
     own_project = _holds(columns.project, ANY_PROJECT, books.projects, projects)
@@ -184,10 +208,11 @@ def place_masks(
         pi_profile = f"{PROJECT_PROFILE}{pi_project_id}"
         of_profile = own_profile | _holds(columns.profile, NO_PROFILE, books.profiles, [pi_profile])
         of_project = own_project | _holds(columns.project, ANY_PROJECT, books.projects, [slug(pi_project_id)])
+    read = np.isin(columns.readers, _codes_of(reader, books.readers))
     active = live & (columns.status == ACTIVE)
     in_profile = active & of_profile
-    in_project = in_profile & of_project
-    contested = live & (columns.status == CONTESTED) & of_profile & of_project
+    in_project = in_profile & of_project & ~read
+    contested = live & (columns.status == CONTESTED) & of_profile & of_project & ~read
     counts = tuple(int(np.count_nonzero(mask)) for mask in (live, active, in_profile, in_project))
     return PlaceMasks(
         active,
@@ -195,9 +220,17 @@ def place_masks(
         in_project,
         contested,
         counts,  # type: ignore[arg-type]
+        read_by_itself=in_profile & of_project & read,
         by_pi_profile=np.flatnonzero(in_profile & ~own_profile).astype(np.int32),
         by_pi_project=np.flatnonzero(in_project & ~own_project).astype(np.int32),
     )
+
+
+def _codes_of(reader: str | None, readers: Codebook) -> list[int]:
+    """The codes of those sets of agents that this one is in."""
+    if not reader:
+        return []
+    return [code for code, names in enumerate(readers.names(), NO_READER + 1) if reader in names.split()]
 
 
 def _holds(

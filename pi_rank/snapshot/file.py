@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Arrays = dict[str, npt.NDArray[Any]]
 
 # The number goes up when the file's contents change, or what the codes in the columns mean.
-_KIND = f"snapshot 3, lexical {ARRAYS_VERSION}"
+_KIND = f"snapshot 4, lexical {ARRAYS_VERSION}"
 _LEXICAL = "lexical."
 
 
@@ -48,6 +48,7 @@ class _Rest(msgspec.Struct, array_like=True):
     profiles: list[str]
     projects: list[str]
     texts: list[bytes]
+    readers: list[str]
 
 
 _decode = msgspec.msgpack.Decoder(_Rest).decode
@@ -106,7 +107,7 @@ def read_snapshot(path: Path, uuid: str, model_id: str | None) -> Snapshot:
         contested=OverlapIndex(lexical, contested_rows(columns, live)),
         phrases=PhraseAutomaton.build([rest.phrases.get(row, ()) for row in range(n_rows)]),
         vectors=_vectors(arrays, columns) if model_id == rest.model_id else None,
-        books=Codebooks.of(rest.profiles, rest.projects, rest.texts),
+        books=Codebooks.of(rest.profiles, rest.projects, rest.texts, rest.readers),
         rowids=arrays["rowids"],
         live=live,
         order=arrays["order"],
@@ -143,6 +144,7 @@ def _rest(snapshot: Snapshot, part: LivePart) -> _Rest:
         profiles=part.profiles,
         projects=part.projects,
         texts=part.texts,
+        readers=part.readers,
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pi_rank.snapshot.columns import ANY_PROJECT, NO_PROFILE, Columns
+from pi_rank.snapshot.columns import ANY_PROJECT, NO_PROFILE, NO_READER, Columns
 from pi_rank.snapshot.vectors import NO_VECTOR
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class LivePart(NamedTuple):
     profiles: list[str]
     projects: list[str]
     texts: list[bytes]
+    readers: list[str]
     text_node: Ints
     node_text: Ints
     vectors: npt.NDArray[np.float32] | None
@@ -47,6 +48,7 @@ def live_part(snapshot: Snapshot) -> LivePart:
     columns = snapshot.columns.of(rows)
     profiles, profile = _named(snapshot.books.profiles, columns.profile, NO_PROFILE + 1)
     projects, project = _named(snapshot.books.projects, columns.project, ANY_PROJECT + 1)
+    readers, reader = _named(snapshot.books.readers, columns.readers, NO_READER + 1)
     nodes, is_empty = _nodes(snapshot, columns.text)
     texts, codes = _named(snapshot.books.texts, np.concatenate([columns.text, snapshot.node_text[nodes]]), 0)
     text, node_text = codes[: len(rows)], codes[len(rows) :]
@@ -54,11 +56,12 @@ def live_part(snapshot: Snapshot) -> LivePart:
     text_node[node_text[~is_empty]] = np.flatnonzero(~is_empty)
     return LivePart(
         rows,
-        columns._replace(profile=profile, project=project, text=text),
+        columns._replace(profile=profile, project=project, text=text, readers=reader),
         _places(rows, len(snapshot.ids))[snapshot.order],
         profiles,
         projects,
         texts,
+        readers,
         text_node,
         node_text,
         _vectors(snapshot, nodes, is_empty),

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pi_rank.store.rows import RowChanges
     from pi_rank.store.store import MemoryStore
 
-    _PlaceKey = tuple[str | None, frozenset[str], str | None]
+    _PlaceKey = tuple[str | None, frozenset[str], str | None, str | None]
 
 # Past this share of dead rows a refresh costs more than it saves, in memory and in every scan.
 MAX_DEAD_SHARE = 0.25
@@ -133,11 +133,21 @@ class Snapshot:
         status_of = self._status_of
         return {record_id: status_of[record_id] for record_id in ids if record_id in status_of}
 
+    @cached_property
+    def has_folders(self) -> bool:
+        """Whether any record is of a folder rather than of a project by name."""
+        return any(name.startswith("/") for name in self.books.projects.names())
+
     def place(
-        self, profile_id: str | None, projects: frozenset[str], pi_project_id: str | None = None
+        self,
+        profile_id: str | None,
+        projects: frozenset[str],
+        pi_project_id: str | None = None,
+        reader: str | None = None,
     ) -> PlaceMasks:
         """The rows that belong to a profile and its projects (see `place_masks`); kept for the next turn."""
-        key = (profile_id, projects, pi_project_id)
+        known = frozenset(name for name in projects if self.books.projects.get(name) is not None)
+        key = (profile_id, known, pi_project_id, reader)
         masks = self._places.get(key)
         if masks is None:
             if len(self._places) >= PLACES_KEPT:

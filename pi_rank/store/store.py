@@ -6,7 +6,7 @@ import hashlib
 import sqlite3
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -374,8 +374,12 @@ def open_store(path: Path) -> MemoryStore:
         return store
 
 
-def default_store_path(root: Path) -> Path:
-    """Where the store of a memory root belongs: the user's cache folder, or PI_RANK_CACHE_DIR."""
+def default_store_path(root: Path, sources: Iterable[str] = ()) -> Path:
+    """Where the store of a memory root belongs: the user's cache folder, or PI_RANK_CACHE_DIR.
+
+    :param sources: those used instead of the ones that the root itself names.
+    """
     resolved = root.expanduser().resolve()
-    digest = hashlib.sha256(str(resolved).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    named = "\0".join([str(resolved), *sources])
+    digest = hashlib.sha256(named.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return stores_folder() / f"{slug(resolved.name)[:40]}-{digest}" / STORE_NAME

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pi_rank.context import PROJECT_PROFILE, project_keys
+from pi_rank.context import PROJECT_PROFILE, folder_keys, project_keys
 from pi_rank.results import ProcessorTrace
 
 if TYPE_CHECKING:
@@ -37,7 +37,12 @@ class Eligibility(NamedTuple):
 
 def run_processors(snapshot: Snapshot, context: SessionContext) -> Eligibility:
     """Status, profile, project and negative scope, in that order."""
-    place = snapshot.place(context.profile_id or None, project_keys(context), context.pi_project_id or None)
+    projects = project_keys(context)
+    if snapshot.has_folders:
+        projects |= folder_keys(context)
+    place = snapshot.place(
+        context.profile_id or None, projects, context.pi_project_id or None, context.reader or None
+    )
     rows, phrases = snapshot.phrases.match(turn_segments(context))
     eligible = place.in_project.view(np.uint8).copy()
     contested = place.contested.view(np.uint8).copy()
@@ -45,9 +50,7 @@ def run_processors(snapshot: Snapshot, context: SessionContext) -> Eligibility:
     eligible[rows] = 0
     contested[rows] = 0
     left = place.counts[3] - silenced
-    return Eligibility(
-        eligible, contested, left, _traces(snapshot, place, context.pi_project_id, rows, phrases, left)
-    )
+    return Eligibility(eligible, contested, left, _traces(snapshot, place, context, rows, phrases, left))
 
 
 def turn_segments(context: SessionContext) -> list[str]:
@@ -66,8 +69,10 @@ def turn_segments(context: SessionContext) -> list[str]:
 
 
 def _traces(
-    snapshot: Snapshot, place: PlaceMasks, pi_project_id: str | None, rows: Rows, phrases: Rows, left: int
+    snapshot: Snapshot, place: PlaceMasks, context: SessionContext, rows: Rows, phrases: Rows, left: int
 ) -> tuple[ProcessorTrace, ...]:
+    pi_project_id = context.pi_project_id
+
     def excluded(mask: npt.NDArray[np.bool_], reason: Callable[[MemoryRecord, int], str]) -> dict[str, str]:
         records = ((row, snapshot.record(row)) for row in np.flatnonzero(mask).tolist())
         return _in_id_order((record.id, reason(record, row)) for row, record in records)
@@ -113,7 +118,11 @@ def _traces(
             in_project,
             lambda: excluded(
                 place.in_profile & ~place.in_project,
-                lambda record, _: f"project_scope_mismatch:{record.scope.project or ''}",
+                lambda record, row: (
+                    f"read_by:{context.reader}"
+                    if place.read_by_itself[row]
+                    else f"project_scope_mismatch:{record.scope.project or ''}"
+                ),
             ),
             admitted(place.by_pi_project, f"pi_project:{pi_project_id}"),
         ),

@@ -109,7 +109,13 @@ def test_follow_trusts_whatever_it_will_say_and_untrust_takes_it_back(home, caps
     assert find_memory_root(None, folder) == memory
     code, out, _ = run(capsys, "trust", "--list", "--json")
     assert json.loads(out) == [
-        {"folder": str(folder), "memory": str(memory.resolve()), "follow": True, "state": "trusted"}
+        {
+            "folder": str(folder),
+            "memory": str(memory.resolve()),
+            "follow": True,
+            "sources": None,
+            "state": "trusted",
+        }
     ]
     assert run(capsys, "untrust", str(folder))[0] == 0
     assert found(folder)[0] == default(home)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pi_rank.context import project_keys, slug
+from pi_rank.context import folder_keys, project_key, project_keys, slug
 from pi_rank.turn.processors import turn_segments
 from tests.reference.negative_scope import phrase_matches
 
@@ -32,9 +32,11 @@ def misplaced(record: MemoryRecord, context: SessionContext) -> str | None:
         return f"profile_mismatch:{record.profile_id}"
     if record.layer != "L1" and record.scope.type == "project":
         project = record.scope.project or ""
-        keys = project_keys(context) | ({slug(pi_id)} if pi_id else set())
-        if project.strip() and slug(project) not in keys:
+        keys = project_keys(context) | folder_keys(context) | ({slug(pi_id)} if pi_id else set())
+        if project.strip() and project_key(project) not in keys:
             return f"project_scope_mismatch:{project}"
+    if context.reader and context.reader in record.extra.get("read_by", ()):
+        return f"read_by:{context.reader}"
     segments = turn_segments(context)
     for name in ("does_not_apply_when", "known_exceptions"):
         for phrase in getattr(record, name):

@@ -10,7 +10,7 @@ from pi_rank.memory.records import decode_record
 def plain_records(files):
     """The records of `RootFiles`, and what is not used, as a loop over all lines finds them."""
     records, skipped = {}, []
-    for name, data, layer, project in files.records:
+    for name, data, layer, project, _ in files.records:
         for number, line in enumerate(data.split(b"\n"), 1):
             if not line.strip():
                 continue

@@ -11,6 +11,7 @@ from pi_rank.memory.records import decode_record, encode_record
 from pi_rank.snapshot.columns import (
     ANY_PROJECT,
     NO_PROFILE,
+    NO_READER,
     STATUS_CODES,
     TOMBSTONED,
     Codebook,
@@ -46,6 +47,7 @@ def test_each_fact_has_its_column():
     assert columns.project.tolist() == [ANY_PROJECT, books.projects.get("my-app"), ANY_PROJECT]
     assert columns.confidence.tolist() == [0.5, 0.9, 0.9]
     assert columns.text.tolist() == [0, 1, 0]
+    assert columns.readers.tolist() == [NO_READER] * 3
     assert phrases == [(), (), ("in CI", "on Windows")]
     assert [column.dtype.name for column in columns] == [
         "uint8",
@@ -55,7 +57,25 @@ def test_each_fact_has_its_column():
         "float64",
         "bool",
         "int32",
+        "int32",
     ]
+
+
+def test_folders_and_readers_have_codes_of_their_own():
+    columns, _, books = columns_of(
+        stored(1, read_by=["codex", "claude-code"], scope={"type": "project", "project": "/home/x/app/"}),
+        stored(2, read_by="codex"),
+        stored(3, read_by=["codex", 7]),
+    )
+    assert columns.project.tolist() == [books.projects.get("/home/x/app"), ANY_PROJECT, ANY_PROJECT]
+    both, one = books.readers.get("claude-code codex "), books.readers.get("codex ")
+    assert columns.readers.tolist() == [both, NO_READER, one]
+    for reader, left in (("codex", [2]), ("claude-code", [2, 3]), ("code", [1, 2, 3]), (None, [1, 2, 3])):
+        masks = place_masks(
+            columns, np.ones(3, np.bool_), books, None, frozenset({"/home/x/app"}), None, reader
+        )
+        assert (np.flatnonzero(masks.in_project) + 1).tolist() == left
+        assert (np.flatnonzero(~masks.read_by_itself) + 1).tolist() == left
 
 
 def test_phrases_are_read_alone_as_with_the_columns():

@@ -65,9 +65,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def add_turn_options(parser: argparse.ArgumentParser) -> None:
-    """`--cwd`, `--profile` and `--no-sync`: where the question is asked, for whom, and from what state."""
+    """`--cwd`, `--profile`, `--reader`, `--no-sync`: where and for whom it is asked, and from what state."""
     parser.add_argument("--cwd", metavar="DIR", help="working directory of the turn (the current one)")
     parser.add_argument("--profile", metavar="ID", help="profile id (worked out from the working directory)")
+    parser.add_argument(
+        "--reader",
+        metavar="AGENT",
+        help="the agent that the answer is for: leave out what it reads by itself",
+    )
     parser.add_argument("--no-sync", action="store_true", help="do not look for changed memory files first")
 
 

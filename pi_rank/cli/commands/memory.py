@@ -70,13 +70,16 @@ def run_rebuild(arguments: argparse.Namespace) -> int:
     from pi_rank.memory.root import MemoryRoot, find_memory_root
     from pi_rank.memory.trusted import trusting
     from pi_rank.ranking.analysis import FtsAnalyzer
+    from pi_rank.sources.registry import open_sources
     from pi_rank.store.rebuild import known_files, rebuild
     from pi_rank.store.store import default_store_path
 
+    sources = options.sources(arguments)
     with trusting(arguments.trust):
-        root = MemoryRoot(find_memory_root(arguments.root, options.working_directory(arguments)))
-    path = Path(arguments.store or default_store_path(root.path))
-    made = rebuild(path, root.read(known_files(path)), FtsAnalyzer())
+        folder = find_memory_root(arguments.root, options.working_directory(arguments))
+        root = MemoryRoot(folder, opener=open_sources, sources=sources)
+        path = Path(arguments.store or default_store_path(root.path, map(str, sources or ())))
+        made = rebuild(path, root.read(known_files(path)), FtsAnalyzer())
     session.tell_problems(made)
     with session.opened(arguments) as engine:
         embedded = session.embed(engine).embedded

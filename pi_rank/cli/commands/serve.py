@@ -75,7 +75,9 @@ def _serve(arguments: argparse.Namespace) -> int:
 
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="pi-rank: %(message)s")
     root = find_memory_root(arguments.root, options.working_directory(arguments))
-    store = Path(arguments.store) if arguments.store else default_store_path(root)
+    sources = options.sources(arguments)
+    named = map(str, sources or ())
+    store = Path(arguments.store) if arguments.store else default_store_path(root, named)
     try:
         settings = _settings(arguments, store.with_name(AUDIT_FILE))
     except ConfigError as error:
@@ -88,6 +90,7 @@ def _serve(arguments: argparse.Namespace) -> int:
         model=options.model_name(arguments),
         notes=arguments.notes,
         scope=_scope(arguments),
+        sources=sources,
         announce=lambda url: _announce(url, as_json=arguments.json),
     )
     return 0

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pi_rank.cli import arguments as options
 from pi_rank.cli.output import note, print_json, print_table
+
+if TYPE_CHECKING:
+    from pi_rank.memory.trusted import Trusted
 
 EPILOG = """\
 examples:
@@ -18,8 +23,9 @@ examples:
 A project's .pi/settings.json may lead to a memory of its own (localPath). One below ~/.pi is used without a
 word. Any other, in the project or elsewhere, is left out until you trust the folder: its records become rules
 that your agent obeys. Trust is for the settings and the memory files as they are now: after a change, a
-`git pull` perhaps, look again. --follow trusts whatever the memory will say; use it where only you and your
-agent write. --trust of other commands is for one run.
+`git pull` perhaps, look again. So it is with a project's CLAUDE.md, AGENTS.md and the like, where they are
+read as memory (--source). --follow trusts whatever the memory, the rules and any notes in the folder will
+say; use it where only you and your agent write. --trust of other commands is for one run.
 """
 
 
@@ -48,20 +54,38 @@ def _add_folder(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Trust a folder, or list those that are trusted."""
-    from pi_rank.memory.local_memory import settings_of, trust
+    from pi_rank.memory.local_memory import trust
+    from pi_rank.sources.instructions import trustable
 
     if arguments.listing:
         return _list(as_json=arguments.json)
     folder = _absolute(arguments.folder)
-    entry = trust(folder, follow=arguments.follow)
-    top = settings_of(folder).folder
+    entries = trust(folder, *trustable(folder), follow=arguments.follow)
     if arguments.json:
-        print_json({"folder": str(top), "memory": entry.memory or None, "follow": entry.files is None})
+        rows = [_row(name, entry) for name, entry in entries.items()]
+        print_json({**rows[-1], **rows[0], "sources": rows[-1]["sources"]})
         return 0
-    until = "whatever it will say" if entry.files is None else "until its files change"
-    memory = f", with the memory {entry.memory}, {until}" if entry.memory else "; they name no memory"
-    print(f"the settings of {top} are trusted{memory}")
+    for name, entry in entries.items():
+        print("\n".join(_said(name, entry)))
     return 0
+
+
+def _said(folder: str, entry: Trusted) -> Iterator[str]:
+    if entry.settings:
+        until = "whatever it will say" if entry.files is None else "until its files change"
+        memory = f", with the memory {entry.memory}, {until}" if entry.memory else "; they name no memory"
+        yield f"the settings of {folder} are trusted{memory}"
+    if entry.sources is None:
+        yield f"rules for agents and notes in {folder} are trusted, whatever they will say"
+    elif entry.sources:
+        names = ", ".join(sorted(entry.sources))
+        yield f"rules for agents in {folder} are trusted until they change: {names}"
+
+
+def _row(folder: str, entry: Trusted) -> dict[str, Any]:
+    sources = None if entry.sources is None else sorted(entry.sources)
+    follow = entry.files is None or entry.sources is None
+    return {"folder": folder, "memory": entry.memory or None, "follow": follow, "sources": sources}
 
 
 def run_untrust(arguments: argparse.Namespace) -> int:
@@ -85,12 +109,7 @@ def _list(*, as_json: bool) -> int:
 
     found = [(folder, entry, standing(folder, entry)) for folder, entry in trusted_folders().items()]
     if as_json:
-        print_json(
-            [
-                {"folder": folder, "memory": entry.memory, "follow": entry.files is None, "state": state}
-                for folder, entry, state in found
-            ]
-        )
+        print_json([{**_row(folder, entry), "state": state} for folder, entry, state in found])
     elif found:
         print_table(["folder", "memory", "state"], [[folder, entry.memory, s] for folder, entry, s in found])
     else:

@@ -173,12 +173,14 @@ def _update_files(call: Call, collection: Collection) -> Counts:
 def _update_memory(call: Call, collection: Collection) -> Counts:
     from pi_rank.memory.root import MemoryRoot
     from pi_rank.snapshot.file import snapshot_path
+    from pi_rank.sources.registry import open_sources
     from pi_rank.store.store import MemoryStore
 
     analyzer = FtsAnalyzer()
     try:
         with MemoryStore.open(collection.store) as store:
-            report = store.sync_root(MemoryRoot(collection.path, writer_seconds=WRITER_SECONDS), analyzer)
+            root = MemoryRoot(collection.path, writer_seconds=WRITER_SECONDS, opener=open_sources)
+            report = store.sync_root(root, analyzer)
             if report.removed or report.changed:  # whoever answers next makes it anew, without what went
                 snapshot_path(store.path).unlink(missing_ok=True)
     finally:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pi_rank.context import SessionContext
     from pi_rank.embedding import Embedder
     from pi_rank.memory.records import MemoryRecord
+    from pi_rank.memory.sources.protocol import SourceSpec
     from pi_rank.results import Hit, SyncReport
     from pi_rank.snapshot.snapshot import Snapshot
     from pi_rank.store.vectors import VectorRows
@@ -214,9 +215,14 @@ class NotedEngine(MemoryEngine):
         return memory._replace(snapshot=self._base or memory.snapshot)
 
 
-def open_noted(root: Path, store: str | Path | None, model: str | Embedder | None) -> NotedEngine:
+def open_noted(
+    root: Path,
+    store: str | Path | None,
+    model: str | Embedder | None,
+    sources: Sequence[SourceSpec] | None = None,
+) -> NotedEngine:
     """A `NotedEngine` on a memory root, as `MemoryEngine.open` opens its own."""
-    return cast("NotedEngine", NotedEngine.open(root, store=store, model=model))
+    return cast("NotedEngine", NotedEngine.open(root, store=store, model=model, sources=sources))
 
 
 def _with_notes(snapshot: Snapshot, rows: Sequence[StoredRow], vectors: NoteVectors) -> Snapshot:

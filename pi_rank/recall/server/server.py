@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from pi_rank.context import SessionContext
     from pi_rank.embedding import Embedder
+    from pi_rank.memory.sources.protocol import SourceSpec
+    from pi_rank.recall.notes.engine import NotedEngine
 
 NOTES_FILE = "notes.jsonl"
 AUDIT_FILE = "recall-audit.jsonl"
@@ -39,25 +41,28 @@ def serve(
     model: str | Embedder | None,
     notes: Path | None = None,
     scope: SessionContext | None = None,
+    sources: Sequence[SourceSpec] | None = None,
     announce: Callable[[str], None] = print,
 ) -> None:
     """Serve a memory root until SIGINT or SIGTERM.
 
     :param store: the store's file; the notes file is beside it unless `notes` names another.
+    :param sources: memory in other forms, as in `MemoryEngine.open`.
     :param announce: called once with the server's URL, when it can be asked.
     :raises PiRankError: memory or the notes cannot be opened, or the port cannot be had.
     """
     listener = bind(settings.host, settings.port)
-    with listener, _service(settings, root, store, model, notes, scope) as (service, app):
-        asyncio.run(_run(uvicorn_server(app, settings), service, listener, announce))
+    with listener:
+        engine = open_noted(root, store, model, sources)
+        with _service(settings, engine, store, notes, scope) as (service, app):
+            asyncio.run(_run(uvicorn_server(app, settings), service, listener, announce))
 
 
 @contextmanager
 def _service(
     settings: Settings,
-    root: Path,
+    engine: NotedEngine,
     store: Path,
-    model: str | Embedder | None,
     notes: Path | None,
     scope: SessionContext | None,
 ) -> Iterator[tuple[Service, ASGIApp]]:
@@ -70,7 +75,6 @@ def _service(
         backups=settings.audit_backups,
         auth_enabled=settings.token is not None,
     )
-    engine = open_noted(root, store, model)
     with engine:
         refresher = Refresher(engine)
         refresher.start()
