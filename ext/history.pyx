@@ -1,48 +1,108 @@
 """The walks over a conversation's message dicts that every turn makes, whatever half-written things it holds.
 
-    marks = stored_marks(messages)
+    marks = intact_marks(messages, verified, look)
     ready = plain_messages(messages, ANTHROPIC_TYPES, False)    # None where the general way has to do it
 
 Nothing is kept between two calls, and no message is changed.
 """
 
 
-def stored_marks(messages):
+def intact_marks(messages, set verified, look):
     cdef list found = []
-    cdef set ids
     for message in messages:
         if not isinstance(message, dict) or not _is(<dict>message, "role", "user"):
             continue
-        listed = _injected(<dict>message)
-        ids = None
-        if isinstance(listed, list):
-            for mark in <list>listed:
-                if _has_id(mark):
-                    found.append(mark)
-        content = (<dict>message).get("content")
-        if isinstance(content, list):
-            for part in <list>content:
-                mark = _injected(<dict>part) if isinstance(part, dict) else None
-                if _has_id(mark):
-                    if ids is None:
-                        ids = _ids(listed)
-                    if (<dict>mark)["id"] not in ids:
-                        found.append(mark)
+        _add_intact(found, <dict>message, verified, look)
     return found
+
+
+def text_key(text, digest):
+    return _text_key(text, digest)
+
+
+cdef Py_hash_t _text_key(text, digest) except? -1:
+    return hash(text) * <Py_hash_t>1000003 ^ hash(digest)
+
+
+cdef int _add_intact(list found, dict message, set verified, look) except -1:
+    """Add a message's marks whose text is known to be there; `look` is asked where one is not known."""
+    cdef list listed = None
+    cdef list marks = []
+    cdef set ids = None
+    injected = _injected(message)
+    if isinstance(injected, list) and <list>injected:
+        listed = <list>injected
+    content = message.get("content")
+    if isinstance(content, list):
+        for part in <list>content:
+            mark = _injected(<dict>part) if isinstance(part, dict) else None
+            if mark is None:
+                continue
+            if not _known(mark, (<dict>part).get("text"), verified):
+                found.extend(look(message))
+                return 0
+            marks.append(mark)
+        if listed is not None:
+            ids = {(<dict>mark)["id"] for mark in marks}
+            for mark in listed:
+                if not (_has_id(mark) and (<dict>mark)["id"] in ids):
+                    found.extend(look(message))
+                    return 0
+    elif listed is not None:
+        for mark in listed:
+            if not _known(mark, content, verified):
+                found.extend(look(message))
+                return 0
+        marks = listed
+    found.extend(marks)
+    return 0
+
+
+cdef bint _known(mark, text, set verified) except -1:
+    """Whether this text was found to hold the whole of the mark's."""
+    if not _has_id(mark) or not isinstance(text, str):
+        return False
+    digest = (<dict>mark).get("digest")
+    return isinstance(digest, str) and _text_key(text, digest) in verified
 
 
 cdef bint _has_id(mark):
     return isinstance(mark, dict) and isinstance((<dict>mark).get("id"), str)
 
 
-cdef set _ids(listed):
-    """The ids of a message's own marks, if it has any."""
-    cdef set ids = set()
-    if isinstance(listed, list):
-        for mark in <list>listed:
-            if _has_id(mark):
-                ids.add((<dict>mark)["id"])
-    return ids
+def gather_records(list marks, str source):
+    cdef dict records = {}
+    cdef list others = []
+    for raw in marks:
+        mark = <dict?>raw
+        if mark.get("source") != source:
+            continue
+        ids, versions = mark.get("record_ids", _EMPTY), mark.get("versions", _EMPTY)
+        withdrawn = mark.get("withdrawn", _EMPTY)
+        if not (_words(ids) and _words(versions) and _words(withdrawn)):
+            return None
+        for gone in withdrawn:
+            records.pop(gone, None)
+        if len(versions) == len(ids):
+            records.update(zip(ids, versions))
+        else:
+            for at, record in enumerate(ids):
+                records[record] = versions[at] if at < len(versions) else ""
+        others.append(mark)
+    return records, others
+
+
+_EMPTY = []
+
+
+cdef bint _words(value) except -1:
+    """Whether a value is a list of nothing but strings."""
+    if not isinstance(value, list):
+        return False
+    for item in <list>value:
+        if not isinstance(item, str):
+            return False
+    return True
 
 
 def plain_messages(messages, dict kinds, bint keyed):
@@ -59,8 +119,24 @@ def plain_parts(message, dict kinds, bint keyed):
 def parts_with(list messages, str key):
     cdef Py_ssize_t count = 0
     for message in messages:
-        for part in message["content"]:
-            count += key in part
+        content = (<dict?>message).get("content")
+        if isinstance(content, list):
+            for part in <list>content:
+                count += _with_key(part, key)
+    return count
+
+
+cdef Py_ssize_t _with_key(part, str key) except -1:
+    """Whether a part has the key, and how many of the parts of the tool result that it is."""
+    cdef Py_ssize_t count
+    if not isinstance(part, dict):
+        return 0
+    count = key in <dict>part
+    if _is(<dict>part, "type", "tool_result"):
+        inner = (<dict>part).get("content")
+        if isinstance(inner, list):
+            for each in <list>inner:
+                count += isinstance(each, dict) and key in each
     return count
 
 
@@ -92,7 +168,7 @@ cdef list _plain_parts(dict message, dict kinds, bint keyed):
         if kind != "text" or len(<dict>part) > (1 if keyed else 2):  # something beside the text and its type
             if not _sent_as_text(_injected(<dict>part)):
                 return None
-            part = _known_keys(<dict>part, kinds) if keyed else _without_own_keys(<dict>part)
+            part = _without_own_keys(<dict>part)
             if keyed and kind == "text" and len(<dict>part) > 1:
                 return None
         parts.append(part)
@@ -112,10 +188,6 @@ cdef _kind(dict part, dict kinds, bint keyed):
 cdef bint _has_text(dict part):
     text = part.get("text")
     return isinstance(text, str) and len(<str>text) > 0
-
-
-cdef dict _known_keys(dict part, dict kinds):
-    return {key: value for key, value in part.items() if key in kinds}
 
 
 cdef dict _without_own_keys(dict part):

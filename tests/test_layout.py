@@ -64,6 +64,7 @@ LAYERS = {
         {"result", "secret_forms", "segments"},
         {"secrets"},
         {"history"},
+        {"growing"},
         {"target", "tokens", "novelty", "per_call", "prefix_check", "render"},
         {"write"},
         {"injector"},

@@ -1,12 +1,25 @@
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-def stored_marks(messages: Iterable[Any]) -> list[dict[str, Any]]:
-    """What stands where marks do in user messages, and has an id; in the order in which blocks were written.
+def intact_marks(
+    messages: Iterable[Any],
+    verified: set[int],
+    look: Callable[[dict[str, Any]], list[dict[str, Any]]],
+) -> list[dict[str, Any]]:
+    """The marks of user messages whose whole text is there, in the order in which the texts stand.
 
-    A message's own list comes first; of its parts' marks, those whose id is not in that list (the usual case
-    is that it is).
+    :param verified: the `text_key`s of what was looked at before: a part's text, or a string content, and the
+        digest of a text that it holds.
+    :param look: gives the marks of one message of which not all is in `verified`.
     """
+
+def text_key(text: str, digest: str) -> int:
+    """A number for a text and a digest; two pairs have the same one by chance in one of 2^64 cases."""
+
+def gather_records(
+    marks: list[dict[str, Any]], source: str
+) -> tuple[dict[str, str], list[dict[str, Any]]] | None:
+    """Record id → version after the marks of one source, and these marks; None where one is half-written."""
 
 def plain_messages(
     messages: Iterable[Any], kinds: dict[str, Any], keyed: bool
@@ -23,9 +36,9 @@ def plain_parts(message: object, kinds: dict[str, Any], keyed: bool) -> list[dic
     parts, an empty or unknown part, tool results behind something else, tool calls outside the content, a
     mark of anything but plain text to keep.
 
-    :param kinds: a part's `type` → its kind; with `keyed` the part's first key, the only one that is sent of
-        a text part, and keys that are not in it are left out.
+    :param kinds: a part's `type` → its kind; with `keyed` the part's first key, the only one that a text part
+        may have.
     """
 
 def parts_with(messages: list[dict[str, Any]], key: str) -> int:
-    """How many parts of messages to be sent hold a key: each message's `content` is a list of dicts."""
+    """How many parts of messages to be sent hold a key, the parts of Anthropic's tool results included."""

@@ -66,6 +66,7 @@ def answer(ask: Ask, shown: Callable[[], Shown], status_of: StatusLookup, max_by
             turn if turn.markdown else msgspec.structs.replace(turn, markdown=TITLE),
             before.live(turn),
             status_of,
+            line_texts=before.lines_of,
         )
         text = mask_secrets(part.text)
         over = byte_length(text) - room

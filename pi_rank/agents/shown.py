@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
+from pi_rank.block.budget import CUT
 from pi_rank.block.neutral import neutralise_id
-from pi_rank.injection.history.live import Live
-from pi_rank.injection.novelty import TITLE, WITHDRAWN_HEADING, Section, parse_block
+from pi_rank.injection.growing import ADDED, GONE, REPLACED, line_digest
+from pi_rank.injection.history.live import Live, LiveSection
+from pi_rank.injection.novelty import TITLE, WITHDRAWN_HEADING, parse_block
 from pi_rank.memory.rules import RULE_WORDS
 from pi_rank.results import RetrievalContext
 
@@ -35,7 +37,6 @@ _TAKEN_BACK = re.compile(r"- (?P<id>\S+): .* since it was recalled above; do not
 _REWRITTEN_ID = re.compile(r".*~[0-9a-f]{8}")
 _RULE_TYPES = {word: f"[{rule_type}]" for rule_type, word in RULE_WORDS.items()}
 _REPLACES = re.compile(r" \(replaces the earlier text of \S+\)$")
-_LATER = " — replaces the earlier one"
 
 
 class Shown:
@@ -43,7 +44,7 @@ class Shown:
 
     def __init__(self, texts: Iterable[str] = (), *, escaped: bool = False) -> None:
         self.records: dict[str, str] = {}
-        self.sections: dict[str, str] = {}
+        self.sections: dict[str, list[str]] = {}
         self.contested: set[str] = set()
         for text in texts:
             self._add(html.unescape(text) if escaped else text)
@@ -52,10 +53,7 @@ class Shown:
         """The same in the terms of `novel_part`, as far as the turn's own block tells what is as it was."""
         unknown = {key: "c" if key in self.contested else "m" for key in self.records}
         records: dict[str, str] = {}
-        sections = dict.fromkeys(self.sections, "another")
         for section in parse_block(turn):
-            if not section.holds_records and self.sections.get(section.name) == _words(section):
-                sections[section.name] = section.digest
             for line in section.lines:
                 written = neutralise_id(line.record_id)
                 if line.record_id and unknown.pop(written, ""):
@@ -63,7 +61,11 @@ class Shown:
                     same = said is not None and said[1] == self.records[written]
                     records[line.record_id] = line.version if same else "another"
         records.update({key: kind for key, kind in unknown.items() if not _REWRITTEN_ID.fullmatch(key)})
-        return Live(records, sections, frozenset())
+        return Live(records, {name: _live(lines) for name, lines in self.sections.items()})
+
+    def lines_of(self, section: str, digests: Collection[str]) -> list[str]:
+        """The lines with these digests, as the conversation has them (see `novel_part`)."""
+        return [line for line in self.sections.get(section, ()) if line_digest(line) in digests]
 
     def _add(self, text: str) -> None:
         start = text.find(TITLE)
@@ -75,8 +77,13 @@ class Shown:
             if f"## {heading}" == WITHDRAWN_HEADING:
                 self._take_back(lines)
             elif not self._add_records(lines, heading):
-                name = heading.removesuffix(_LATER)
-                self.sections[name.partition(" (")[0]] = "\n".join([name, *lines])
+                self._add_lines(heading, [line for line in lines if line and not line.startswith(CUT)])
+
+    def _add_lines(self, heading: str, lines: list[str]) -> None:
+        name = heading.removesuffix(REPLACED).removesuffix(ADDED).removesuffix(GONE)
+        known = self.sections.get(name, []) if heading.endswith((ADDED, GONE)) else []
+        gone = heading.endswith(GONE)
+        self.sections[name] = [line for line in known if line not in lines] if gone else [*known, *lines]
 
     def _add_records(self, lines: list[str], heading: str) -> bool:
         found = [said for line in lines if (said := _said(line)) is not None and said[0]]
@@ -105,6 +112,5 @@ def _said(line: str) -> tuple[str, str] | None:
     return match["id"] or match["named"] or "", f"{rule} {_REPLACES.sub('', match['said']).strip()}"
 
 
-def _words(section: Section) -> str:
-    heading = section.heading.removeprefix("## ")
-    return "\n".join([heading, *(line.text.rstrip() for line in section.lines)]).strip()
+def _live(lines: list[str]) -> LiveSection:
+    return LiveSection("", tuple(map(line_digest, lines)))

@@ -12,6 +12,7 @@ from pi_rank.block import lines as block_lines
 from pi_rank.block.budget import CUT
 from pi_rank.block.lines import hard_rule_line
 from pi_rank.block.neutral import neutralise, neutralise_id
+from pi_rank.injection.growing import LineLookup, SectionNews, section_news
 from pi_rank.injection.history.live import Live
 from pi_rank.injection.history.marks import text_digest
 from pi_rank.memory.records import MemoryRecord
@@ -44,14 +45,14 @@ class Section(msgspec.Struct, frozen=True):
         return any(line.record_id for line in self.lines)
 
     @property
-    def digest(self) -> str:
-        """What tells the section's text from another."""
-        return text_digest("\n".join([self.heading, *(line.text for line in self.lines)]))[:8]
+    def texts(self) -> list[str]:
+        """The lines as they stand."""
+        return [line.text for line in self.lines]
 
     @property
     def name(self) -> str:
-        """The heading without its date: "Daily Log (2026-05-20)" is "Daily Log"."""
-        return self.heading.removeprefix("## ").partition(" (")[0]
+        """The heading, with its date: another day's log takes nothing back of this one's."""
+        return self.heading.removeprefix("## ")
 
 
 class Novelty(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,26 +63,48 @@ class Novelty(msgspec.Struct, frozen=True, kw_only=True):
     versions: tuple[str, ...] = ()
     withdrawn: tuple[str, ...] = ()
     sections: dict[str, str] = {}
+    lines: dict[str, tuple[str, ...]] = {}
+    gone: dict[str, tuple[str, ...]] = {}
+    continued: tuple[str, ...] = ()
+    content: str = ""
 
 
-def novel_part(context: RetrievalContext, live: Live, status_of: StatusLookup | None = None) -> Novelty:
-    """The new part of a turn's block, given what is live.
+def novel_part(
+    context: RetrievalContext,
+    live: Live,
+    status_of: StatusLookup | None = None,
+    *,
+    near: Live | None = None,
+    line_texts: LineLookup | None = None,
+) -> Novelty:
+    """The new part of a turn's block, given what is live. With nothing to show it may still take records
+    back.
 
     :param status_of: maps record ids to their present status; an id that it leaves out no longer exists.
         Without it, only records that this turn shows as contested are known to be withdrawn.
+    :param near: what is live near enough to the end that a hard rule need not be repeated; all of it by
+        default.
+    :param line_texts: section, digests → the lines with these digests, as the conversation has them.
     """
-    if not context.markdown.strip():
-        return Novelty(text="")
     sections = list(parse_block(context))
     withdrawn = _withdrawn(sections, live, status_of)
     parts: list[str] = []
     records: dict[str, str] = {}
-    digests: dict[str, str] = {}
+    news: list[SectionNews] = []
     for section in sections:
-        kept = _new_lines(section, live) if section.holds_records else _new_text(section, live, digests)
-        if kept:
-            parts.append("\n".join(kept))
-            records.update({line.record_id: line.version for line in section.lines if _is_new(line, live)})
+        if section.holds_records:
+            known = near if near is not None and section.heading == HARD_RULES else live
+            kept = _new_lines(section, live, known)
+            fresh = (line for line in section.lines if _is_new(line, known))
+            records.update({line.record_id: line.version for line in fresh})
+        else:
+            found = section_news(section.heading, section.texts, live.sections.get(section.name), line_texts)
+            news += [found] if found is not None else []
+            kept = found.written if found is not None else []
+        parts += ["\n".join(kept)] if kept else []
+    for found in _emptied(sections, live, line_texts):
+        news.append(found)
+        parts.append("\n".join(found.written))
     if withdrawn:
         parts.insert(0, "\n".join([WITHDRAWN_HEADING, *withdrawn.values()]))
     return Novelty(
@@ -89,8 +112,38 @@ def novel_part(context: RetrievalContext, live: Live, status_of: StatusLookup | 
         record_ids=tuple(records),
         versions=tuple(records.values()),
         withdrawn=tuple(key for key in withdrawn if key not in records),
-        sections=digests,
+        sections={item.name: item.digest for item in news},
+        lines={item.name: item.lines for item in news},
+        gone={item.name: item.gone for item in news if item.gone},
+        continued=tuple(item.name for item in news if item.continued),
     )
+
+
+def _emptied(sections: list[Section], live: Live, line_texts: LineLookup | None) -> Iterator[SectionNews]:
+    """Sections that were shown and have no line left; a dated one is another day's, and stays.
+
+    A block that is empty, or that had no room for all, says nothing of what it does not show.
+    """
+    if not sections or any(line.startswith(CUT) for line in sections[-1].texts):
+        return
+    shown = {section.name for section in sections}
+    for name, known in live.sections.items():
+        if name not in shown and known.lines and " (" not in name:
+            found = section_news(f"## {name}", [], known, line_texts)
+            if found is not None:
+                yield found
+
+
+def novel_text(text: str, masked: str, live: Live, source: str) -> Novelty:
+    """A text of the user's own, unless it is what its source said last; a changed one says what it replaces.
+
+    :param masked: the text as it may be stored, by which it is known again.
+    """
+    digest = text_digest(masked)
+    if not text or live.text == digest:
+        return Novelty(text="")
+    note = f"\n(replaces the earlier text of {neutralise_id(source)})" if live.text else ""
+    return Novelty(text=text + note, content=digest)
 
 
 def parse_block(context: RetrievalContext) -> Iterator[Section]:
@@ -160,8 +213,8 @@ def _is_new(line: Line, live: Live) -> bool:
     return bool(line.record_id) and live.records.get(line.record_id) != line.version
 
 
-def _new_lines(section: Section, live: Live) -> list[str]:
-    fresh = [line for line in section.lines if _is_new(line, live)]
+def _new_lines(section: Section, live: Live, near: Live) -> list[str]:
+    fresh = [line for line in section.lines if _is_new(line, near)]
     if not fresh:
         return []
     whole = len(fresh) == sum(1 for line in section.lines if line.record_id)
@@ -169,8 +222,8 @@ def _new_lines(section: Section, live: Live) -> list[str]:
     for line in section.lines:
         if not line.record_id:  # "N more not shown" is only true of the whole section
             kept += [line.text] if whole or not line.text.startswith(CUT) else []
-        elif _is_new(line, live):
-            replaced = line.record_id in live.records
+        elif _is_new(line, near):
+            replaced = line.record_id in live.records and _is_new(line, live)
             note = f" (replaces the earlier text of {neutralise_id(line.record_id)})" if replaced else ""
             kept.append((_named(line) if section.heading == HARD_RULES else line.text) + note)
     return kept
@@ -179,16 +232,6 @@ def _new_lines(section: Section, live: Live) -> list[str]:
 def _named(line: Line) -> str:
     """A hard rule with its id, which the turn's block leaves out: a later block may have to take it back."""
     return line.text.replace("[conf ", f"[{neutralise_id(line.record_id)}, conf ", 1)
-
-
-def _new_text(section: Section, live: Live, digests: dict[str, str]) -> list[str]:
-    """A section without records is written whole when any of it changed, and says what it replaces."""
-    lines = [line.text for line in section.lines]
-    known = live.sections.get(section.name)
-    if known == section.digest:
-        return []
-    digests[section.name] = section.digest
-    return [section.heading + (" — replaces the earlier one" if known else ""), *lines]
 
 
 def _withdrawn(sections: list[Section], live: Live, status_of: StatusLookup | None) -> dict[str, str]:

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Literal
 from uuid import uuid4
 
 import msgspec
 
 from pi_rank.errors import ContextError
+from pi_rank.injection.growing import line_digest
 from pi_rank.injection.history import dialects
 from pi_rank.injection.history.dialects import Dialect
-from pi_rank.injection.history.live import Live, live_records
+from pi_rank.injection.history.live import lines_of, live_records
 from pi_rank.injection.history.marks import (
     RENDERINGS,
     Mark,
     Rendering,
+    as_written,
     mark_to_dict,
     new_mark,
-    text_digest,
     with_message_mark,
 )
 from pi_rank.injection.history.messages import Message, RawMessage
-from pi_rank.injection.novelty import Novelty, StatusLookup, novel_part
+from pi_rank.injection.novelty import Novelty, StatusLookup, novel_part, novel_text
 from pi_rank.injection.per_call import with_text_for_one_call
 from pi_rank.injection.result import InjectionResult, Outcome
 from pi_rank.injection.secrets import find_secrets, mask_secrets
 from pi_rank.injection.target import Target, Trigger, find_target
-from pi_rank.injection.tokens import estimate_tokens
+from pi_rank.injection.tokens import estimate_tokens, tokens_from_end
 from pi_rank.results import RetrievalContext
 
 logger = logging.getLogger("pi_rank.injection")
@@ -37,7 +38,9 @@ logger = logging.getLogger("pi_rank.injection")
 Content = str | RetrievalContext | None
 Mode = Literal["persist", "per_call"]
 MAX_BYTES = 65_536
-# Looking and appending are one step. It lasts microseconds, so one lock serves all conversations.
+EMPTY = RetrievalContext(markdown="")
+# Looking and appending are one step. Nothing is asked of a memory under it, so one lock serves all
+# conversations.
 _WRITING = threading.Lock()
 
 
@@ -55,6 +58,7 @@ def inject(
     secrets: Literal["mask", "refuse"] = "mask",
     server_state: bool = False,
     max_bytes: int = MAX_BYTES,
+    repeat_rules_after: int = 0,
 ) -> InjectionResult:
     """Append memory to the latest user message of a conversation, in place, unless it is there already.
 
@@ -71,6 +75,8 @@ def inject(
     :param trigger: `every_turn` also adds to messages that carry tool results.
     :param rendering: how the block is sent; `system` and `developer` are for an operator's own text only.
     :param status_of: record ids → present statuses, for records to withdraw (see `novelty.novel_part`).
+    :param repeat_rules_after: a hard rule whose last text lies this many tokens back (an estimate) is written
+        again; 0 for never.
     :param server_state: the provider keeps the conversation (`previous_response_id`, a conversation id).
     :raises ContextError: an argument has a value that is not known.
     """
@@ -79,10 +85,10 @@ def inject(
     refusal = _policy_refusal(content, mode, rendering, operator_text, server_state)
     if refusal:
         return ask.outcome("refused", refusal)
+    target = ask.target()
+    if target.outcome is not None:
+        return ask.outcome(target.outcome, target.reason, target.index)
     if callable(content):
-        target = ask.target()
-        if target.outcome is not None:
-            return ask.outcome(target.outcome, target.reason, target.index)
         try:
             content = content()
         except Exception as error:
@@ -91,8 +97,10 @@ def inject(
         refusal = _policy_refusal(content, mode, rendering, operator_text, server_state)
         if refusal:
             return ask.outcome("refused", refusal)
+    statuses = _known_statuses(ask, content, status_of)
+    options = _Options(rendering, statuses, secrets, max_bytes, repeat_rules_after)
     with _WRITING:
-        return _write(ask, content, rendering, status_of, secrets, max_bytes)
+        return _write(ask, content, options)
 
 
 class _Ask(msgspec.Struct, frozen=True):
@@ -114,30 +122,53 @@ class _Ask(msgspec.Struct, frozen=True):
         )
 
 
-def _write(
-    ask: _Ask,
-    content: Content,
-    rendering: Rendering,
-    status_of: StatusLookup | None,
-    secrets: str,
-    max_bytes: int,
-) -> InjectionResult:
+class _Options(msgspec.Struct, frozen=True):
+    """What one call asks for beside the conversation."""
+
+    rendering: Rendering
+    status_of: StatusLookup | None
+    secrets: str
+    max_bytes: int
+    repeat_rules_after: int
+
+
+def _known_statuses(ask: _Ask, content: Content, status_of: StatusLookup | None) -> StatusLookup | None:
+    """Statuses of all that is live, looked up once and outside the lock; None where they are not known."""
+    if status_of is None or isinstance(content, str):
+        return None
+    ids = list(live_records(ask.messages, ask.source, ask.dialect).records)
+    if not ids:
+        return None
+    try:
+        found = dict(status_of(ids))
+    except Exception:
+        logger.warning(
+            "%s withdraws no record this turn: their status is not known", ask.source, exc_info=True
+        )
+        return None
+    asked = frozenset(ids)
+    return lambda wanted: {
+        key: found.get(key, "active") for key in wanted if key in found or key not in asked
+    }
+
+
+def _write(ask: _Ask, content: Content, options: _Options) -> InjectionResult:
     target = ask.target()  # under the lock: another thread may have written meanwhile
     if target.outcome is not None:
         return ask.outcome(target.outcome, target.reason, target.index)
-    full, part = _novel(ask, content, status_of)
+    full, part = _novel(ask, content, options)
     if not part.text.strip():
         return ask.outcome("nothing_new", "the conversation already holds all of it", target.index)
-    if secrets == "refuse" and (found := find_secrets(part.text)):
+    if options.secrets == "refuse" and (found := find_secrets(part.text)):
         return ask.outcome("refused", f"the text holds what looks like: {', '.join(found)}", target.index)
     raw = {"role": "user", "content": []} if target.append else ask.messages[target.index]
-    text = with_separator(mask_secrets(part.text), Message(raw, ask.dialect))
+    text = with_separator(as_written(mask_secrets(part.text)), Message(raw, ask.dialect))
     size = len(text.encode("utf-8", "surrogatepass"))
-    if size > max_bytes:
+    if size > options.max_bytes:
         return ask.outcome(
-            "refused", f"the text has {size:,} bytes, more than max_bytes={max_bytes:,}", target.index
+            "refused", f"the text has {size:,} bytes, more than max_bytes={options.max_bytes:,}", target.index
         )
-    mark = _mark(ask, text, part, rendering, raw)
+    mark = _mark(ask, text, part, options.rendering, raw)
     outgoing = _add(ask, target, raw, text, mark)
     logger.info("injected %s of %s: %d bytes, records %s", mark.id, ask.source, size, list(mark.record_ids))
     return InjectionResult(
@@ -158,26 +189,27 @@ def _write(
     )
 
 
-def _novel(ask: _Ask, content: Content, status_of: StatusLookup | None) -> tuple[str, Novelty]:
+def _novel(ask: _Ask, content: Content, options: _Options) -> tuple[str, Novelty]:
     """The full text, and the part of it that is new to the conversation."""
-    live = live_records(ask.messages, ask.source)
-    if isinstance(content, RetrievalContext):
-        return content.markdown, _novel_records(content, live, status_of, ask.source)
-    text = content or ""
-    masked = mask_secrets(text)
-    return text, Novelty(text="" if text_digest(masked) in live.digests else text)
+    live = live_records(ask.messages, ask.source, ask.dialect)
+    if isinstance(content, str):
+        text = as_written(content)
+        return content, novel_text(text, mask_secrets(text), live, ask.source)
+    context = content or EMPTY
+    near = None
+    if options.repeat_rules_after and context.hard_rules:
+        start = tokens_from_end(ask.messages, options.repeat_rules_after, ask.dialect)
+        near = live_records(ask.messages[start:], ask.source, ask.dialect) if start else None
 
+    def line_texts(name: str, wanted: Collection[str]) -> list[str]:
+        found: dict[str, str] = {}
+        for line in lines_of(ask.messages, ask.source, ask.dialect):
+            found.setdefault(line_digest(line), line)
+            if len(found.keys() & set(wanted)) == len(wanted):
+                break
+        return [found[digest] for digest in wanted if digest in found]
 
-def _novel_records(
-    context: RetrievalContext, live: Live, status_of: StatusLookup | None, source: str
-) -> Novelty:
-    try:
-        return novel_part(context, live, status_of)
-    except Exception:
-        if status_of is None:
-            raise
-        logger.warning("%s withdraws no record this turn: their status is not known", source, exc_info=True)
-        return novel_part(context, live)
+    return context.markdown, novel_part(context, live, options.status_of, near=near, line_texts=line_texts)
 
 
 def with_separator(text: str, message: Message) -> str:
@@ -194,7 +226,6 @@ def with_separator(text: str, message: Message) -> str:
 
 def _mark(ask: _Ask, text: str, part: Novelty, rendering: Rendering, raw: RawMessage) -> Mark:
     content = raw["content"]
-    span = {"start": len(content), "chars": len(text)} if isinstance(content, str) else {}
     return new_mark(
         ask.source,
         text,
@@ -202,9 +233,14 @@ def _mark(ask: _Ask, text: str, part: Novelty, rendering: Rendering, raw: RawMes
         versions=part.versions,
         withdrawn=part.withdrawn,
         sections=part.sections,
+        lines=part.lines,
+        gone=part.gone,
+        continued=part.continued,
+        content=part.content,
         rendering=rendering,
         per_call=ask.mode == "per_call",
-        **span,
+        start=len(content) if isinstance(content, str) else 0,
+        tracked=not raw.get("tracking_id"),
     )
 
 

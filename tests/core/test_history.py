@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from pi_rank._core import history
 from pi_rank.injection.history.dialects import PART_TYPES, STRANDS_KEYS
-from tests.injection.odd import CALLS_BESIDE, FOR_THIS_CALL, TWO_KEYS, histories
+from pi_rank.injection.history.messages import view
+from tests.injection.odd import CALLS_BESIDE, FOR_THIS_CALL, MARKS, TWO_KEYS, histories
 from tests.injection.shapes import DIALECTS, assistant, user
 from tests.reference import history as reference
 
@@ -14,11 +15,32 @@ CASES = st.sampled_from(DIALECTS).flatmap(lambda dialect: st.tuples(st.just(dial
 
 
 @settings(max_examples=300, deadline=None)
-@given(CASES)
-def test_the_marks_are_those_of_the_reference(case):
-    _, messages = case
-    found, expected = history.stored_marks(messages), reference.stored_marks(messages)
-    assert list(map(id, found)) == list(map(id, expected))
+@given(CASES, st.randoms(use_true_random=False))
+def test_the_intact_marks_are_those_of_the_reference(case, random):
+    dialect, messages = case
+    blocks = [block for message in view(messages, dialect) for block in message.blocks]
+    marked = [block for block in blocks if block.mark is not None and block.kind == "text"]
+    verified = {history.text_key(block.text, block.mark.digest) for block in marked if random.random() < 0.7}
+    assert verified == {
+        reference.text_key(block.text, block.mark.digest)
+        for block in marked
+        if history.text_key(block.text, block.mark.digest) in verified
+    }
+    asked = ([], [])
+
+    def look(number):
+        return lambda message: asked[number].append(id(message)) or [{"id": "looked"}]
+
+    found = history.intact_marks(messages, verified, look(0))
+    assert found == reference.intact_marks(messages, verified, look(1))
+    assert asked[0] == asked[1]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(MARKS, max_size=6))
+def test_the_gathered_records_are_those_of_the_reference(marks):
+    found, expected = history.gather_records(marks, "pi"), reference.gather_records(marks, "pi")
+    assert repr(found) == repr(expected)
 
 
 @settings(max_examples=300, deadline=None)

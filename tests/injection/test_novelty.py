@@ -154,12 +154,99 @@ def test_behaviour_20_the_saving_is_reported():
     assert second.tokens + second.tokens_saved == -(-len(full) // 4)
 
 
-def test_a_changed_section_is_written_whole_and_says_what_it_replaces():
+def test_a_section_that_grows_writes_its_new_lines():
     messages = []
     say(messages, context([PYTEST], scratchpad="- [ ] release"))
-    assert say(messages, context([PYTEST], scratchpad="- [ ] release\n- [ ] rest")).text == (
-        f"\n\n{TITLE}## Scratchpad — replaces the earlier one\n- [ ] release\n- [ ] rest"
+    grown = context([PYTEST], scratchpad="- [ ] release\n- [ ] rest")
+    assert say(messages, grown).text == f"\n\n{TITLE}## Scratchpad — new lines\n- [ ] rest"
+    assert say(messages, grown).outcome == "nothing_new"
+
+
+def test_a_line_that_a_section_no_longer_has_is_named():
+    items = [f"- [ ] item number {i}" for i in range(8)]
+    messages = []
+    say(messages, context([PYTEST], scratchpad="\n".join(items)))
+    ticked = context([PYTEST], scratchpad="\n".join([*items[:2], *items[3:], "- [ ] one more"]))
+    assert say(messages, ticked).text == (
+        f"\n\n{TITLE}## Scratchpad — new lines\n- [ ] one more\n"
+        "## Scratchpad — no longer holds\n- [ ] item number 2"
     )
+    assert say(messages, ticked).outcome == "nothing_new"
+    again = context([PYTEST], scratchpad="\n".join([*items, "- [ ] one more"]))
+    assert say(messages, again).text == f"\n\n{TITLE}## Scratchpad — new lines\n- [ ] item number 2"
+
+
+def test_a_section_whose_lines_all_changed_is_written_whole_and_says_what_it_replaces():
+    messages = []
+    say(messages, context([PYTEST], scratchpad="- [ ] a long item to forget"))
+    assert say(messages, context([PYTEST], scratchpad="- [ ] b")).text == (
+        f"\n\n{TITLE}## Scratchpad — replaces the earlier one\n- [ ] b"
+    )
+
+
+def test_a_section_left_without_lines_is_said_once():
+    messages = []
+    say(messages, context([PYTEST], scratchpad="- [ ] release"))
+    assert say(messages, context([PYTEST])).text == (
+        f"\n\n{TITLE}## Scratchpad — no longer holds\n- [ ] release"
+    )
+    assert say(messages, context([PYTEST])).outcome == "nothing_new"
+    again = say(messages, context([PYTEST], scratchpad="- [ ] release"))
+    assert again.text == f"\n\n{TITLE}## Scratchpad\n- [ ] release"
+
+
+def test_what_a_section_has_no_room_for_is_neither_new_nor_gone():
+    items = [f"- [ ] a rather long item, number {i}" for i in range(60)]
+    messages, written = [], 0
+    for count in range(1, 61):
+        result = say(messages, context([PYTEST], scratchpad="\n".join(items[:count])))
+        written += result.bytes
+    assert "more not shown" in context(scratchpad="\n".join(items)).markdown
+    assert "no longer holds" not in str(messages)
+    assert written < 6 * len("\n".join(items))  # each line once, with its heading
+
+
+def test_a_growing_section_is_written_again_where_its_first_lines_fell_out_of_the_history():
+    messages = []
+    say(messages, context(scratchpad="- [ ] one"))
+    say(messages, context(scratchpad="- [ ] one\n- [ ] two"))
+    compacted = messages[2:]
+    assert "new lines\n- [ ] one" in say(compacted, context(scratchpad="- [ ] one\n- [ ] two")).text
+
+
+def test_withdrawals_are_written_where_the_turns_own_block_is_empty():
+    memory = ListMemory([PYTEST])
+    messages = []
+    say(messages, context([PYTEST]))
+    memory.set("mem_a", status="tombstoned")
+    result = say(messages, context(), status_of=memory.record_statuses)
+    assert result.text == (
+        f"\n\n{TITLE}## Withdrawn Memory\n- mem_a: tombstoned since it was recalled above; do not rely on it"
+    )
+    assert say(messages, None, status_of=memory.record_statuses).outcome == "nothing_new"
+
+
+def test_a_text_that_changes_back_is_written_again_with_a_note():
+    messages = []
+    outcomes = [say(messages, f"plan mode {state}") for state in ("ON", "OFF", "ON", "ON")]
+    assert [result.text for result in outcomes] == [
+        "\n\nplan mode ON",
+        "\n\nplan mode OFF\n(replaces the earlier text of pi)",
+        "\n\nplan mode ON\n(replaces the earlier text of pi)",
+        "",
+    ]
+
+
+def test_a_hard_rule_is_repeated_after_so_many_tokens():
+    messages, long = [], "word " * 400
+    rules = context(hard_rules=[NEVER_PUSH])
+    assert say(messages, rules, repeat_rules_after=800).wrote
+    written = []
+    for _ in range(6):
+        messages += [assistant(long, "strands")]
+        written.append(say(messages, rules, repeat_rules_after=800).wrote)
+    assert written == [False, True, False, True, False, True]
+    assert "replaces" not in str(messages)
 
 
 def test_records_that_the_budget_left_out_are_not_live():

@@ -125,7 +125,7 @@ def test_behaviour_15_a_clock_in_the_text_does_not_write_twice_in_one_turn():
     assert inject(messages, "It is 12:00:09", source="clock").wrote
     assert [texts(message)[1:] for message in messages if message["role"] == "user"] == [
         ["\n\nIt is 12:00:00"],
-        ["\n\nIt is 12:00:09"],
+        ["\n\nIt is 12:00:09\n(replaces the earlier text of clock)"],
     ]
 
 

@@ -15,6 +15,9 @@ from typing import Any
 from pi_rank.injection.history.messages import RawMessage
 from pi_rank.injection.injector import Injector
 from pi_rank.injection.render import RenderRules, render
+from pi_rank.injection.render.portable import count_keys
+
+CACHED = ("tools", "system")  # where a caller sets breakpoints of his own
 
 
 def request(
@@ -26,12 +29,13 @@ def request(
     """The turn's memory added to `messages`, and the arguments of `client.messages.create`.
 
     Save `messages` before the call: a block that was sent must not be lost. `options` are passed on; cache
-    breakpoints on their tools and system count towards the four that a request may have.
+    breakpoints on their tools and system, and a `cache_control` of the request itself, count towards the four
+    that a request may have.
     """
     result = injector.inject(messages, dialect="anthropic")
-    system = options.get("system")
-    marked = [*(options.get("tools") or []), *(system if isinstance(system, list) else [])]
-    used = sum("cache_control" in part for part in marked)
+    used = count_keys({key: options.get(key) for key in CACHED}, "cache_control") + (
+        "cache_control" in options
+    )
     sent = render(result.outgoing, rules, dialect="anthropic", used_breakpoints=used)
     return {**options, "messages": sent}
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
-from pi_rank.injection.history.dialects import Dialect
-from pi_rank.injection.history.messages import Block, Message, RawMessage, metadata_of, view
+from pi_rank.injection.history.dialects import Dialect, outside_content
+from pi_rank.injection.history.live import may_hold_marks
+from pi_rank.injection.history.messages import Block, Message, RawMessage, message_marks, metadata_of, view
 
 _WORD = re.compile(r"\w+")
 SHINGLE_WORDS = 5  # shorter runs of words are shared by texts that have nothing to do with each other
@@ -63,8 +65,9 @@ def offloadable(raw: RawMessage, dialect: Dialect | None = None) -> list[int]:
     content = raw.get("content")
     if not isinstance(content, list):
         return []
-    blocks = view([raw], dialect)[0].blocks[: len(content)]
-    return [i for i, block in enumerate(blocks) if block.mark is None and block.kind != "cache_point"]
+    blocks = view([raw], dialect)[0].blocks
+    held = {id(block.raw) for block in blocks if block.mark is not None or block.kind == "cache_point"}
+    return [index for index, part in enumerate(content) if id(part) not in held]
 
 
 def echoes(candidate: str, messages: Sequence[Any], dialect: Dialect | None = None) -> bool:
@@ -96,16 +99,53 @@ def _runs(text: str, size: int) -> Iterator[tuple[str, ...]]:
 
 def _strip(message: Message) -> Any:  # noqa: ANN401 - a message dict, or what stood in its place
     raw = message.raw
-    blocks = message.blocks
-    if not any(block.mark is not None for block in blocks):
+    if not isinstance(raw, dict) or not (message.role == "user" and may_hold_marks(raw)):
         return raw
+    blocks = message.blocks
     kept = [block for block in blocks if block.mark is None]
-    if all(block.kind == "cache_point" for block in kept):
+    if len(kept) < len(blocks) and all(block.kind == "cache_point" for block in kept):
         return _EMPTY
-    copy = {**raw, "metadata": {k: v for k, v in metadata_of(raw).items() if k != "injected"}}
-    if not copy["metadata"]:
-        del copy["metadata"]
-    if isinstance(raw["content"], str):
-        return {**copy, "content": "".join(block.text for block in kept)}
-    inside = len(raw["content"])
-    return {**copy, "content": [block.raw for block in blocks[:inside] if block.mark is None]}
+    bare = _without_marks(raw)
+    if any(mark.tracked for mark in message_marks(raw)):
+        bare.pop("tracking_id", None)
+    content = raw.get("content")
+    if isinstance(content, str):
+        return {**bare, "content": "".join(block.text for block in kept)}
+    if not isinstance(content, list):
+        return bare
+    return {**bare, "content": list(_own_parts(blocks[: _inside(blocks, raw)]))}
+
+
+def _inside(blocks: list[Block], raw: RawMessage) -> int:
+    """How many of the blocks stand in `content`, and not beside it."""
+    outside = {id(part) for _, part in outside_content(raw)}
+    return len(blocks) - sum(id(block.raw) in outside for block in blocks)
+
+
+def _own_parts(blocks: list[Block]) -> Iterator[Any]:
+    """The parts of a content, each with the words in it that nobody injected."""
+    for pieces in _by_part(blocks):
+        part, kept = pieces[0].raw, [piece for piece in pieces if piece.mark is None]
+        if len(kept) == len(pieces):
+            yield _without_marks(part) if isinstance(part, dict) and "injected" in metadata_of(part) else part
+        elif kept:
+            text = "".join(piece.text for piece in kept)
+            yield {**_without_marks(part), "text": text} if isinstance(part, dict) else text
+
+
+def _by_part(blocks: list[Block]) -> Iterator[list[Block]]:
+    """The blocks of each part: one, or the pieces of a text that is partly injected."""
+    firsts = [index for index, block in enumerate(blocks) if not block.start]
+    for first, after in pairwise([*firsts, len(blocks)]):
+        yield blocks[first:after]
+
+
+def _without_marks(raw: dict[str, Any]) -> dict[str, Any]:
+    """A copy of a message or part without its marks; metadata that held nothing else goes too."""
+    bare = dict(raw)
+    metadata = {key: value for key, value in metadata_of(raw).items() if key != "injected"}
+    if "injected" in metadata_of(raw):
+        bare["metadata"] = metadata
+        if not metadata:
+            del bare["metadata"]
+    return bare

@@ -96,6 +96,7 @@ ITEM_ROLES: dict[str, ItemRole] = {
     for name in RESPONSES_ITEMS
     if name not in ("item_reference", "compaction")
 }
+_TEXTS = (None, "text", "input_text", "output_text")
 PART_TYPES: dict[Dialect, dict[str, BlockKind]] = {
     "anthropic": ANTHROPIC_TYPES,
     "openai_chat": OPENAI_CHAT_TYPES,
@@ -112,6 +113,8 @@ def block_kind(part: Any, dialect: Dialect) -> BlockKind:  # noqa: ANN401
     else:
         named = part.get("type")
         kind = PART_TYPES[dialect].get(named, "unknown") if isinstance(named, str) else "unknown"
+    if kind == "unknown" and part.get("type") in _TEXTS and isinstance(part.get("text"), str):
+        return "text"  # another dialect's: stores and frameworks rebuild texts in their own
     return "unknown" if kind == "text" and not isinstance(part.get("text"), str) else kind
 
 

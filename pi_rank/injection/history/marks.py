@@ -6,13 +6,16 @@ A mark is metadata, so no text that a user types or pastes can make or unmake on
 * on the message, `message["metadata"]["injected"]` (a list), which survives code that rebuilds the block as
   `{"text": …}`, and is the only place where the content is a plain string.
 
-Either copy is enough. The message's copy finds its text by digest, so an edit of the user's words cannot move
-it. Both are stripped from what is sent (`pi_rank.injection.render`).
+Either copy is enough. A mark finds its text by digests (`find`), so an edit of the user's words, a joined or
+rebuilt block and another line ending cannot lose it, and no word of the text is kept in it. Both copies are
+stripped from what is sent (`pi_rank.injection.render`).
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
+import zlib
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any, Literal
@@ -20,9 +23,11 @@ from uuid import uuid4
 
 import msgspec
 
-Rendering = Literal["text", "system", "developer"]
-RENDERINGS: tuple[Rendering, ...] = ("text", "system", "developer")
+Rendering = Literal["text", "system", "developer", "turn"]
+RENDERINGS: tuple[Rendering, ...] = ("text", "system", "developer", "turn")
 DIGEST_CHARS = 16
+END_CHARS = 16  # of a text at either end, by which what is left of it is found where it was cut
+_LINE_ENDING = re.compile(r"\r\n?")
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -30,8 +35,17 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `versions[i]` is the digest of what `record_ids[i]` said when it was written; `withdrawn` are records that
     the block takes back; `sections` are digests of parts that are no records (scratchpad, daily log).
-    `digest` is that of the text without leading newlines. `start` and `chars` place the text in a string
-    content. `quarantined` is when the text was replaced, `quarantined_digest` the digest that it had before.
+    `lines` are, by section, the digests of the lines that the block adds, `gone` those that it takes back,
+    and
+    `continued` the sections whose earlier lines still hold. `content` is the digest of a text of the user's
+    own
+    as it was given, before a note was added.
+
+    `digest` is that of the text without leading newlines, of which it has `lead`; `chars` is its whole
+    length,
+    `start` where it was put into a string content, `ends` a checksum of its first and of its last characters.
+    `tracked` says that the message had no tracking id before. `quarantined` is when the text was replaced,
+    `quarantined_digest` the digest that it had before.
     """
 
     source: str
@@ -42,9 +56,16 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     versions: tuple[str, ...] = ()
     withdrawn: tuple[str, ...] = ()
     sections: dict[str, str] = {}
+    lines: dict[str, tuple[str, ...]] = {}
+    gone: dict[str, tuple[str, ...]] = {}
+    continued: tuple[str, ...] = ()
+    content: str = ""
     created_at: str = ""
     start: int = 0
     chars: int = 0
+    lead: int = 0
+    ends: str = ""
+    tracked: bool = False
     per_call: bool = False
     quarantined: str = ""
     quarantined_digest: str = ""
@@ -64,10 +85,34 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.lstrip("\n").encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARS]
 
 
+def as_written(text: str) -> str:
+    """A text as it is stored: lines end with a newline, and nothing blank stands at its end.
+
+    Stores and frameworks change both; what they do not change is found again as it was written.
+    """
+    return (_LINE_ENDING.sub("\n", text) if "\r" in text else text).rstrip()
+
+
+def end_sum(text: str) -> str:
+    """Checksum of a few characters, 8 hex digits (CRC-32): where it agrees, a digest decides."""
+    return f"{zlib.crc32(text.encode('utf-8', 'surrogatepass')):08x}"
+
+
+def place_of(text: str) -> dict[str, Any]:
+    """The fields of a mark by which its text is found again."""
+    bare = text.lstrip("\n")
+    return {
+        "digest": text_digest(text),
+        "chars": len(text),
+        "lead": len(text) - len(bare),
+        "ends": end_sum(bare[:END_CHARS]) + end_sum(bare[-END_CHARS:]),
+    }
+
+
 def new_mark(source: str, text: str, **fields: Any) -> Mark:  # noqa: ANN401 - fields of Mark
     """A mark for text that is about to be written, with a fresh id and the time in UTC."""
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return Mark(source=source, id=str(uuid4()), digest=text_digest(text), created_at=now, **fields)
+    return Mark(source=source, id=str(uuid4()), created_at=now, **place_of(text), **fields)
 
 
 def mark_to_dict(mark: Mark) -> dict[str, Any]:

@@ -7,26 +7,27 @@ and unknown blocks included.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from pi_rank.injection.history import dialects
 from pi_rank.injection.history.dialects import BlockKind, Dialect
+from pi_rank.injection.history.find import Place, is_whole, locate
 from pi_rank.injection.history.marks import Mark, read_mark, text_digest
 
 RawMessage = dict[str, Any]
 Role = Literal["user", "assistant", "tool", "system", "other"]
-# How often over marks may claim a string: each its own stretch, and the same length at the end.
-MOST_CLAIMS = 4
 
 
 class Block(msgspec.Struct, frozen=True):
     """One content block. `raw` is the caller's own dict, or None for a piece of a string content.
 
-    `text` is the text of a text block, "" otherwise; `mark` tells an injected block from the user's words;
-    `start` is the offset of a piece in its string content.
+    `text` is the text of a text block, "" otherwise; `mark` tells an injected block from the user's words,
+    and
+    `intact` whether all of its text is there. A text that holds both is several blocks of one `raw`, `start`
+    being the offset of each.
     """
 
     kind: BlockKind
@@ -34,6 +35,13 @@ class Block(msgspec.Struct, frozen=True):
     text: str = ""
     mark: Mark | None = None
     start: int = 0
+    intact: bool = True
+
+    @property
+    def whole(self) -> bool:
+        """Whether the block is all of its `raw`, and no piece of it."""
+        text = self.raw.get("text") if isinstance(self.raw, dict) else self.raw
+        return self.kind != "text" or self.text == text
 
 
 class Message:
@@ -134,8 +142,11 @@ def blocks_of(raw: Any, dialect: Dialect) -> list[Block]:  # noqa: ANN401
     marks = message_marks(raw) if "metadata" in raw else []
     if isinstance(content, list):
         blocks = _listed_blocks(content, dialect, marks)
+    elif isinstance(content, str) and content:
+        whole = Block("text", None, content)
+        blocks = _pieces(whole, locate([content], marks)[0]) if marks else [whole]
     else:
-        blocks = _string_blocks(content, marks) if isinstance(content, str) else []
+        blocks = []
     if "tool_calls" in raw or "role" not in raw:
         blocks += [Block(kind, part) for kind, part in dialects.outside_content(raw)]
     return blocks
@@ -143,23 +154,22 @@ def blocks_of(raw: Any, dialect: Dialect) -> list[Block]:  # noqa: ANN401
 
 def _listed_blocks(content: list[Any], dialect: Dialect, marks: list[Mark]) -> list[Block]:
     blocks = [_block(part, dialect) for part in content]
-    if not marks:
-        return blocks
     claimed = {block.mark.id for block in blocks if block.mark is not None}
+    cut = any(block.mark is not None and not block.intact for block in blocks)
     unclaimed = [mark for mark in marks if mark.id not in claimed]
-    if not unclaimed:
+    if not unclaimed and not cut:
         return blocks
-    # A mark whose block was rebuilt without metadata finds it by digest, the last such block first: an
-    # injected block stands at the end, and the same words earlier in the message are the user's.
-    by_digest: dict[str, list[int]] = {}
-    for index, block in enumerate(blocks):
-        if block.kind == "text" and block.mark is None:
-            by_digest.setdefault(text_digest(block.text), []).append(index)
-    for mark in unclaimed:
-        if places := by_digest.get(mark.digest):
-            index = places.pop()
-            blocks[index] = msgspec.structs.replace(blocks[index], mark=mark)
-    return blocks
+    free = [index for index, block in enumerate(blocks) if block.kind == "text" and block.mark is None]
+    found = dict(zip(free, locate([blocks[index].text for index in free], unclaimed), strict=True))
+    return [piece for index, block in enumerate(blocks) for piece in _placed(block, found.get(index))]
+
+
+def _placed(block: Block, places: list[Place] | None) -> list[Block]:
+    """A block as the pieces of it that marks claim. One whose own mark holds a part of it only is cut too."""
+    if block.mark is not None and not block.intact and block.mark.ends:
+        places = locate([block.text], [block.mark])[0]
+        block = msgspec.structs.replace(block, mark=None, intact=True)
+    return _pieces(block, places) if places else [block]
 
 
 def _block(part: Any, dialect: Dialect) -> Block:  # noqa: ANN401
@@ -168,45 +178,21 @@ def _block(part: Any, dialect: Dialect) -> Block:  # noqa: ANN401
         return Block(kind, part)
     if isinstance(part, str):
         return Block("text", part, part)
-    return Block("text", part, part["text"], block_mark(part) if "metadata" in part else None)
+    text = part["text"]
+    mark = block_mark(part) if "metadata" in part else None
+    whole = mark is None or (text_digest(text) == mark.digest and is_whole(text, mark))
+    return Block("text", part, text, mark, 0, whole)
 
 
-def _string_blocks(content: str, marks: list[Mark]) -> list[Block]:
-    """A string content cut where its marks say, each cut checked against the mark's digest."""
-    if not marks:
-        return [Block("text", None, content)] if content else []
-    spans = sorted(_spans(content, marks), key=lambda span: span[0])
-    blocks: list[Block] = []
+def _pieces(block: Block, places: list[Place]) -> list[Block]:
+    """A text cut where marks claim a stretch of it."""
+    pieces: list[Block] = []
     at = 0
-    for start, mark in spans:
-        if start < at:  # two marks claim one stretch: the first one has it
-            continue
+    for start, end, mark, intact in places:
         if start > at:
-            blocks.append(Block("text", None, content[at:start], None, at))
-        at = start + mark.chars
-        blocks.append(Block("text", None, content[start:at], mark, start))
-    if at < len(content):
-        blocks.append(Block("text", None, content[at:], None, at))
-    return blocks
-
-
-def _spans(content: str, marks: list[Mark]) -> Iterator[tuple[int, Mark]]:
-    """Where marks' texts stand: where they were written, or at the end if the words before were edited.
-
-    Texts that were written do not overlap: marks that claim more than the content holds are not all looked
-    for.
-    """
-    digests: dict[tuple[int, int], str] = {}
-    room = MOST_CLAIMS * len(content)
-    for mark in marks:
-        for start in (mark.start, len(content) - mark.chars):
-            if not mark.chars or start < 0 or start + mark.chars > len(content):
-                continue
-            if (start, mark.chars) not in digests:
-                room -= mark.chars
-                if room < 0:
-                    return
-                digests[start, mark.chars] = text_digest(content[start : start + mark.chars])
-            if digests[start, mark.chars] == mark.digest:
-                yield start, mark
-                break
+            pieces.append(Block("text", block.raw, block.text[at:start], None, at))
+        pieces.append(Block("text", block.raw, block.text[start:end], mark, start, intact))
+        at = end
+    if at < len(block.text):
+        pieces.append(Block("text", block.raw, block.text[at:], None, at))
+    return pieces

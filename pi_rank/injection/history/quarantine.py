@@ -11,8 +11,8 @@ from pi_rank.errors import ContextError
 from pi_rank.injection.history import dialects
 from pi_rank.injection.history.dialects import Dialect
 from pi_rank.injection.history.live import marks_in
-from pi_rank.injection.history.marks import Mark, mark_to_dict, text_digest
-from pi_rank.injection.history.messages import Message, RawMessage, metadata_of
+from pi_rank.injection.history.marks import Mark, mark_to_dict, place_of
+from pi_rank.injection.history.messages import Block, Message, RawMessage, metadata_of
 
 PLACEHOLDER = "[Recalled memory was removed here by a guardrail.]"
 
@@ -40,37 +40,41 @@ def quarantine(messages: list[RawMessage], block_id: str, dialect: Dialect | Non
     for index, raw in enumerate(messages):
         for block in Message(raw, found).blocks:
             if block.mark is not None and block.mark.id == block_id:
-                _replace(raw, block.raw, block.start, block.mark)
+                _replace(raw, block, block.mark)
                 return Quarantine(block_id, index, block.mark.record_ids)
-    known = ", ".join(mark.id for mark in marks_in(messages)) or "none"
+    known = ", ".join(mark.id for mark in marks_in(messages, found)) or "none"
     raise ContextError(f"no injected block has the id {block_id!r}; the conversation holds: {known}")
 
 
-def _replace(raw: RawMessage, part: Any, start: int, mark: Mark) -> None:  # noqa: ANN401
-    content = raw["content"]
-    whole = isinstance(content, str)
-    old = content[start : start + mark.chars] if whole else part if isinstance(part, str) else part["text"]
-    text = old[: len(old) - len(old.lstrip("\n"))] + PLACEHOLDER  # the separator is part of the stored text
+def _replace(raw: RawMessage, block: Block, mark: Mark) -> None:
+    lead = block.text[: len(block.text) - len(block.text.lstrip("\n"))]  # the separator is part of the text
+    text = lead + PLACEHOLDER
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     changed = msgspec.structs.replace(
         mark,
         quarantined=now,
-        quarantined_digest=mark.digest,
-        digest=text_digest(text),
-        chars=len(text) if whole else 0,
+        quarantined_digest=mark.quarantined_digest or mark.digest,
+        **place_of(text),
     )
-    if whole:
-        raw["content"] = content[:start] + text + content[start + mark.chars :]
+    content, end = raw["content"], block.start + len(block.text)
+    if isinstance(content, str):
+        raw["content"] = content[: block.start] + text + content[end:]
     else:
-        raw["content"] = [_replaced(b, text, changed) if b is part else b for b in content]
-    _replace_message_mark(raw, changed, moved=changed.chars - mark.chars, after=start)
+        raw["content"] = [
+            _replaced(part, block, text, changed) if part is block.raw else part for part in content
+        ]
+    _replace_message_mark(raw, changed, moved=len(text) - len(block.text), after=block.start)
 
 
-def _replaced(part: Any, text: str, mark: Mark) -> Any:  # noqa: ANN401 - a block dict, or a bare string
+def _replaced(part: Any, block: Block, text: str, mark: Mark) -> Any:  # noqa: ANN401 - a part, or a bare string
+    old = part if isinstance(part, str) else part["text"]
+    new = old[: block.start] + text + old[block.start + len(block.text) :]
     if isinstance(part, str):
-        return text
-    metadata = {**metadata_of(part), "injected": mark_to_dict(mark)}
-    return {**part, "text": text, "metadata": metadata}
+        return new
+    metadata = metadata_of(part)
+    if "injected" in metadata or block.whole:
+        metadata = {**metadata, "injected": mark_to_dict(mark)}
+    return {**part, "text": new, **({"metadata": metadata} if metadata else {})}
 
 
 def _replace_message_mark(raw: RawMessage, changed: Mark, *, moved: int, after: int) -> None:

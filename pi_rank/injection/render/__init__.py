@@ -23,13 +23,13 @@ def render(
     included.
 
     :param dialect: the shape in which the history is stored; found by looking at it when not given.
-    :param used_breakpoints: Anthropic's cache breakpoints already spent on tools and system.
+    :param used_breakpoints: cache breakpoints already spent on tools and system (Anthropic, Bedrock).
     """
     found = dialect or detect(messages)
     if rules.provider == "anthropic":
         return anthropic.render(messages, found, rules, used_breakpoints)
     if rules.provider == "bedrock":
-        return bedrock.render(messages, found, rules)
+        return bedrock.render(messages, found, rules, used_breakpoints)
     if rules.provider == "openai_chat":
         return openai_chat.render(view(messages, found), rules)
     return openai_responses.render(view(messages, found), rules)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 from pi_rank._core.history import parts_with
 from pi_rank.injection.history.dialects import Dialect
 from pi_rank.injection.history.messages import Block
-from pi_rank.injection.render.portable import image, skip, thinking, tool_result, tool_use, without_own_keys
+from pi_rank.injection.render.boundaries import at_boundaries
+from pi_rank.injection.render.portable import (
+    image,
+    newer_block,
+    skip,
+    thinking,
+    tool_result,
+    tool_use,
+    without_own_keys,
+)
 from pi_rank.injection.render.rules import RenderRules
 from pi_rank.injection.render.turns import Turn, turns
 
@@ -31,17 +40,27 @@ def render(
             rendered.append(turn)
             continue
         content, passing = _content(turn.blocks, turn)
-        if not content:
-            continue
         if passing:
             per_call[len(rendered)] = passing
-        rendered.append({"role": turn.role, "content": content})
-        if turn.operator:
-            rendered.append({"role": "system", "content": [_text(block) for block in turn.operator]})
+        if content:
+            rendered.append({"role": turn.role, "content": content})
+        rendered += operator_messages(turn.operator, rules)
+    rendered = at_boundaries(rendered, per_call)
     if rules.breakpoints:
         ends = islice(_ends(rendered, per_call), rules.breakpoints)
         _set_breakpoints(ends, used_breakpoints + parts_with(rendered, "cache_control"))
     return rendered
+
+
+def operator_messages(blocks: Sequence[Block], rules: RenderRules) -> Iterator[dict[str, Any]]:
+    """The operator's blocks as `system` messages; text that holds for this turn only in one of its own."""
+    for scoped, group in groupby(blocks, lambda block: rules.turn_scoped and _is_of_this_turn(block)):
+        content = [{"type": "text", "text": block.text.lstrip("\n")} for block in group]
+        yield {"role": "system", "content": content, **({"clear_at": "next_user_message"} if scoped else {})}
+
+
+def _is_of_this_turn(block: Block) -> bool:
+    return block.mark is not None and block.mark.rendering == "turn"
 
 
 def _content(blocks: Sequence[Block], turn: Turn) -> tuple[list[dict[str, Any]], int]:
@@ -61,12 +80,9 @@ def _content(blocks: Sequence[Block], turn: Turn) -> tuple[list[dict[str, Any]],
 def _part(block: Block, turn: Turn) -> dict[str, Any] | None:
     if block.kind == "text":
         return _text(block) if block.text else None
-    if block.kind == "unknown":
-        skip(block, "its type is unknown")
-        return None
-    if turn.dialect == "anthropic":
-        return without_own_keys(block.raw)
-    return _foreign(block, turn)
+    if turn.dialect != "anthropic":
+        return _foreign(block, turn)
+    return newer_block(block, "anthropic") if block.kind == "unknown" else without_own_keys(block.raw)
 
 
 def _text(block: Block) -> dict[str, Any]:

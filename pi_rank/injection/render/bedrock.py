@@ -5,28 +5,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pi_rank.injection.history.dialects import STRANDS_KEYS, Dialect
+from pi_rank._core.history import parts_with
+from pi_rank.injection.history.dialects import Dialect
 from pi_rank.injection.history.messages import Block
+from pi_rank.injection.render.boundaries import at_boundaries
 from pi_rank.injection.render.portable import (
     image,
     image_bytes,
+    newer_block,
     reasoning_content,
     skip,
     tool_result,
     tool_use,
+    without_own_keys,
 )
 from pi_rank.injection.render.rules import RenderRules
 from pi_rank.injection.render.turns import Turn, turns
 
+MAX_CACHE_POINTS = 4  # https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html
 CACHE_POINT = {"cachePoint": {"type": "default"}}
 TOOL_RESULTS_SEEN = "Tool results received."
 
 
-def render(messages: Sequence[Any], dialect: Dialect, rules: RenderRules) -> list[dict[str, Any]]:
-    """The `messages` of a request: one-key blocks, strict models' turns split, cache points set."""
+def render(
+    messages: Sequence[Any], dialect: Dialect, rules: RenderRules, used_breakpoints: int = 0
+) -> list[dict[str, Any]]:
+    """The `messages` of a request: one-key blocks, strict models' turns split, cache points set.
+
+    :param used_breakpoints: cache points already spent on tools and system; a request may have four in all.
+    """
     rendered: list[dict[str, Any]] = []
     per_call: dict[int, int] = {}  # message → how many parts at its end are for this call only
-    for turn in turns(messages, dialect, "strands", None):
+    for turn in turns(messages, dialect, "strands", "system" if rules.system_messages else None):
         if isinstance(turn, dict):
             rendered.append(turn)
             continue
@@ -41,19 +51,21 @@ def render(messages: Sequence[Any], dialect: Dialect, rules: RenderRules) -> lis
             per_call[len(rendered)] = passing
         if content:
             rendered.append({"role": turn.role, "content": content})
+        if turn.operator:
+            texts = [{"text": block.text.lstrip("\n")} for block in turn.operator]
+            rendered.append({"role": "system", "content": texts})
+    rendered = at_boundaries(rendered, per_call)
     if rules.cache == "cache_points":
-        _set_cache_points(rendered, per_call, rules.breakpoints)
+        used = used_breakpoints + parts_with(rendered, "cachePoint")
+        _set_cache_points(rendered, per_call, min(rules.breakpoints, MAX_CACHE_POINTS - used))
     return split_tool_results(rendered) if rules.tool_result_text == "split" else rendered
 
 
 def _part(block: Block, turn: Turn) -> dict[str, Any] | None:
     if block.kind == "text":
         return {"text": block.text} if block.text else None
-    if block.kind == "unknown":
-        skip(block, "its key is unknown")
-        return None
     if turn.dialect == "strands":
-        return {key: value for key, value in block.raw.items() if key in STRANDS_KEYS}
+        return newer_block(block, "strands") if block.kind == "unknown" else without_own_keys(block.raw)
     if block.kind == "tool_use" and (call := tool_use(block.raw)):
         return {"toolUse": {"toolUseId": call.id, "name": call.name, "input": call.input}}
     if block.kind == "tool_result" and (result := tool_result(block.raw)):
@@ -74,8 +86,8 @@ def _foreign_image(block: Block, turn: Turn) -> dict[str, Any] | None:
 
 
 def _set_cache_points(rendered: list[dict[str, Any]], per_call: dict[int, int], count: int) -> None:
-    newest = [index for index, message in enumerate(rendered) if message["role"] == "user"][::-1][:count]
-    for index in newest:
+    newest = [index for index, message in enumerate(rendered) if message["role"] == "user"][::-1]
+    for index in newest[: max(0, count)]:
         content = rendered[index]["content"]
         stored = len(content) - per_call.get(index, 0)
         if stored and not any("cachePoint" in part for part in content):
@@ -98,6 +110,8 @@ def split_tool_results(rendered: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _halves(message: dict[str, Any]) -> list[dict[str, Any]]:
     content = message["content"]
+    if message["role"] == "system":
+        return [message]
     results = [part for part in content if "toolResult" in part]
     rest = [part for part in content if "toolResult" not in part]
     if not results or all("cachePoint" in part for part in rest):

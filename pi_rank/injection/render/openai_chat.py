@@ -6,8 +6,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pi_rank.injection.history.messages import Block, Message
-from pi_rank.injection.render.openai_messages import own_user_message, split_developer
-from pi_rank.injection.render.portable import ToolUse, image, skip, tool_result, tool_use, without_own_keys
+from pi_rank.injection.render.openai_messages import own_user_message, split_foreign
+from pi_rank.injection.render.portable import (
+    ToolUse,
+    image,
+    newer_block,
+    skip,
+    tool_result,
+    tool_use,
+    without_own_keys,
+)
 from pi_rank.injection.render.rules import RenderRules
 
 
@@ -43,7 +51,7 @@ def _own(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
 
 
 def _foreign(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
-    blocks, operator = split_developer(message, rules)
+    blocks, operator = split_foreign(message, rules)
     for block in blocks:
         if block.kind == "tool_result" and (result := tool_result(block.raw)):
             yield {"role": "tool", "tool_call_id": result.id, "content": result.text}
@@ -66,9 +74,9 @@ def _part(block: Block, message: Message) -> dict[str, Any] | None:
     if block.kind == "text":
         kept = own and isinstance(block.raw, dict)
         return without_own_keys(block.raw) if kept else {"type": "text", "text": block.text}
-    if own and block.kind in ("media", "native"):
-        return without_own_keys(block.raw)
-    picture = image(block.raw, message.dialect) if block.kind == "media" and not own else None
+    if own:
+        return newer_block(block, "openai_chat") if block.kind == "unknown" else without_own_keys(block.raw)
+    picture = image(block.raw, message.dialect) if block.kind == "media" else None
     if picture is None:
         if block.kind != "cache_point":
             skip(block, "OpenAI Chat has no form for it")
@@ -77,7 +85,7 @@ def _part(block: Block, message: Message) -> dict[str, Any] | None:
 
 
 def _developer(block: Block) -> dict[str, Any]:
-    return {"role": "developer", "content": block.text}
+    return {"role": "developer", "content": block.text.lstrip("\n")}
 
 
 def _cleaned(content: list[Any]) -> list[Any]:

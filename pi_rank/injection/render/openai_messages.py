@@ -7,7 +7,7 @@ from typing import Any
 
 from pi_rank.injection.history.messages import Block, Message
 from pi_rank.injection.render.plain import plain_parts
-from pi_rank.injection.render.portable import without_own_keys
+from pi_rank.injection.render.portable import logger, without_own_keys
 from pi_rank.injection.render.rules import RenderRules
 from pi_rank.injection.render.turns import split_operator
 
@@ -15,6 +15,17 @@ from pi_rank.injection.render.turns import split_operator
 def split_developer(message: Message, rules: RenderRules) -> tuple[list[Block], list[Block]]:
     """A message's blocks, and those that go into developer messages after it, if the model takes such."""
     return split_operator(message.blocks, "developer" if rules.developer_messages else None)
+
+
+def split_foreign(message: Message, rules: RenderRules) -> tuple[list[Block], list[Block]]:
+    """As `split_developer`, for a message of another dialect: a system message becomes a developer's."""
+    if message.role != "system":
+        return split_developer(message, rules)
+    texts = [block for block in message.blocks if block.kind == "text" and block.text]
+    if rules.developer_messages:
+        return [], texts
+    logger.info("a system message of the history is not sent: the model takes none from another provider")
+    return [], []
 
 
 def own_user_message(

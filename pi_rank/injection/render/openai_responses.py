@@ -6,8 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pi_rank.injection.history.messages import Block, Message
-from pi_rank.injection.render.openai_messages import own_user_message, split_developer
-from pi_rank.injection.render.portable import image, skip, tool_result, tool_use, without_own_keys
+from pi_rank.injection.render.openai_messages import own_user_message, split_foreign
+from pi_rank.injection.render.portable import (
+    image,
+    newer_block,
+    skip,
+    tool_result,
+    tool_use,
+    without_own_keys,
+)
 from pi_rank.injection.render.rules import RenderRules
 
 
@@ -32,18 +39,14 @@ def _own(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
         yield from own_user_message(message, rules, _part, _developer)
         return
     raw = without_own_keys(message.raw)
-    if "role" not in raw:
-        block = message.blocks[0] if message.blocks else Block("unknown", raw)
-        if block.kind == "unknown":
-            skip(block, "its item type is unknown")
-        else:
-            yield raw
-        return
-    yield raw
+    if "role" in raw or isinstance(raw.get("type"), str):  # an item of a type that is not known goes back too
+        yield raw
+    else:
+        skip(Block("unknown", raw), "it is no item")
 
 
 def _foreign(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
-    blocks, operator = split_developer(message, rules)
+    blocks, operator = split_foreign(message, rules)
     for block in blocks:
         if block.kind == "tool_result" and (result := tool_result(block.raw)):
             yield {"type": "function_call_output", "call_id": result.id, "output": result.text}
@@ -64,7 +67,9 @@ def _foreign(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
 
 def _part(block: Block, message: Message) -> dict[str, Any] | None:
     own = message.dialect == "openai_responses"
-    if own and isinstance(block.raw, dict) and block.kind in ("text", "media", "native"):
+    if own and block.kind == "unknown":
+        return newer_block(block, "openai_responses")
+    if own and isinstance(block.raw, dict) and block.raw.get("type") is not None:
         return without_own_keys(block.raw)
     if block.kind == "text":
         return {"type": "output_text" if message.role == "assistant" else "input_text", "text": block.text}
@@ -77,4 +82,4 @@ def _part(block: Block, message: Message) -> dict[str, Any] | None:
 
 
 def _developer(block: Block) -> dict[str, Any]:
-    return {"role": "developer", "content": [{"type": "input_text", "text": block.text}]}
+    return {"role": "developer", "content": [{"type": "input_text", "text": block.text.lstrip("\n")}]}

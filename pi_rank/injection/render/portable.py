@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from pi_rank.injection.history.dialects import Dialect
+from pi_rank.injection.history.dialects import PART_TYPES, STRANDS_KEYS, Dialect
 from pi_rank.injection.history.messages import Block
 
 logger = logging.getLogger("pi_rank.injection")
@@ -59,12 +59,35 @@ def skip(block: Block, why: str) -> None:
     logger.info("a %s block (%s) is not sent: %s", block.kind, keys, why)
 
 
+def newer_block(block: Block, dialect: Dialect) -> dict[str, Any] | None:
+    """A block that the table does not know, as it goes back to its own provider: as it came.
+
+    None, with a log line, for what no provider can have made: a part without a type, or half of a known one.
+    """
+    raw = without_own_keys(block.raw) if isinstance(block.raw, dict) else {}
+    named = raw.get("type")
+    known = STRANDS_KEYS.keys() if dialect == "strands" else PART_TYPES[dialect].keys()
+    if dialect == "strands" and raw and named is None and known.isdisjoint(raw):
+        return raw
+    if dialect != "strands" and isinstance(named, str) and named not in known:
+        return raw
+    skip(block, "it is half-written")
+    return None
+
+
 def without_own_keys(raw: dict[str, Any]) -> dict[str, Any]:
     """A copy without the keys that are ours, `metadata` and `tracking_id`, which no provider knows."""
     copy = raw.copy()
     copy.pop("metadata", None)
     copy.pop("tracking_id", None)
     return copy
+
+
+def count_keys(value: Any, key: str) -> int:  # noqa: ANN401 - any JSON value
+    """How many objects of a value, at any depth, have the key."""
+    if isinstance(value, dict):
+        return (key in value) + sum(count_keys(item, key) for item in value.values())
+    return sum(count_keys(item, key) for item in value) if isinstance(value, list | tuple) else 0
 
 
 def tool_use(raw: dict[str, Any]) -> ToolUse | None:

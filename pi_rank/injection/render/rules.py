@@ -25,7 +25,8 @@ _ROWS = {
     "openai_chat": "openai",
     "openai_responses": "openai",
 }
-_SHAPING = ("system_messages", "developer_messages", "tool_result_text")
+_SHAPING = ("system_messages", "developer_messages", "tool_result_text", "turn_scoped", "tool_changes")
+ToolChangeForm = Literal["blocks", "additional_tools", "none"]
 
 
 class RenderRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +43,8 @@ class RenderRules(msgspec.Struct, frozen=True, kw_only=True):
     developer_messages: bool
     tool_result_text: Literal["beside", "split"]
     cache: Literal["breakpoints", "cache_points", "prefix"]
+    turn_scoped: bool = False
+    tool_changes: ToolChangeForm = "none"
     breakpoints: int = 1
     resets: tuple[str, ...] = ()
     version: int = 1
@@ -94,6 +97,8 @@ def switch_model(rules: RenderRules, provider: Provider, model: str) -> RenderRu
         and (new.system_messages or not rules.system_messages)
         and (new.developer_messages or not rules.developer_messages)
         and (new.tool_result_text == "beside" or rules.tool_result_text == "split")
+        and (new.turn_scoped or not rules.turn_scoped)
+        and rules.tool_changes in (new.tool_changes, "none")
     )
     if accepted:
         kept = {name: getattr(rules, name) for name in _SHAPING}

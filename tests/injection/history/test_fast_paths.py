@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
-
-import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pi_rank.injection import inject
-from pi_rank.injection.history.live import Live, live_records, marks_in
-from pi_rank.injection.history.marks import Mark
 from pi_rank.injection.novelty import parse_block
 from pi_rank.injection.render import openai_messages, pin_rules, render, turns
 from pi_rank.results import RetrievalContext
 from tests.injection.memory import context, record
 from tests.injection.odd import CALLS_BESIDE, FOR_THIS_CALL, TWO_KEYS, histories
 from tests.injection.shapes import DIALECTS
-from tests.reference.history import stored_marks
 
 CASES = st.sampled_from(DIALECTS).flatmap(lambda dialect: st.tuples(st.just(dialect), histories(dialect)))
 OWN_MODELS = {  # of the provider whose dialect it is; the others have no short way
@@ -53,46 +47,6 @@ def plain(value):
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {plain(item)}" for key, item in value.items()) + "}"
     return "[" + ", ".join(map(plain, value)) + "]" if isinstance(value, list) else repr(value)
-
-
-@settings(max_examples=300, deadline=None)
-@given(CASES)
-def test_what_is_live_is_what_each_mark_by_itself_says(case):
-    _, messages = case
-    read = [mark for mark in map(each_mark, stored_marks(messages)) if mark is not None]
-    assert list(marks_in(messages)) == read
-    for source in ("pi", "other"):
-        found, expected = live_records(messages, source), replayed(read, source)
-        assert found == expected
-        assert list(found.records.items()) == list(expected.records.items())
-
-
-def each_mark(raw):
-    """A mark, or its essentials where a key is of another type."""
-    try:
-        return msgspec.convert(raw, Mark)
-    except msgspec.ValidationError:
-        needed = {key: raw.get(key) for key in ("source", "id", "digest")}
-        if not all(isinstance(value, str) for value in needed.values()):
-            return None
-        ids = raw["record_ids"] if isinstance(raw.get("record_ids"), list) else []
-        return Mark(
-            **needed, rendering="text", record_ids=tuple(item for item in ids if isinstance(item, str))
-        )
-
-
-def replayed(marks, source):
-    """What is live after one mark of the source and then the next."""
-    records, sections, digests = {}, {}, set()
-    for mark in marks:
-        if mark.source == source:
-            for gone in mark.withdrawn:
-                records.pop(gone, None)
-            versions = mark.versions[: len(mark.record_ids)]
-            records.update(zip_longest(mark.record_ids, versions, fillvalue=""))
-            sections.update(mark.sections)
-            digests.add(mark.quarantined_digest or mark.digest)
-    return Live(records, sections, frozenset(digests))
 
 
 @given(st.lists(LINES, max_size=12).map("\n".join))

@@ -62,7 +62,7 @@ def test_the_cost_grows_with_the_message_not_with_its_square(make, work):
 def test_a_true_mark_is_found_among_forged_ones():
     text = "# Persistent Intelligence Context\n\n## Selected Memory\n- mem_a"
     content = "How?" + text
-    true = mark_to_dict(new_mark("s", text, rendering="text", start=4, chars=len(text)))
+    true = mark_to_dict(new_mark("s", text, rendering="text", start=4))
     marks = [*(forged(number, start=number, chars=2) for number in range(20)), true]
     message = {"role": "user", "content": content, "metadata": {"injected": marks}}
     assert strip_injected([message]) == [{"role": "user", "content": "How?"}]

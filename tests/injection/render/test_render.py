@@ -210,13 +210,19 @@ def test_behaviour_28_an_earlier_request_stays_a_prefix():
         ("openai_responses", "openai_responses", {"type": "hologram", "x": 1}),
     ],
 )
-def test_behaviour_33_unknown_blocks_are_kept_and_skipped_with_a_log_line(dialect, provider, block, caplog):
+def test_behaviour_33_unknown_blocks_go_back_to_their_own_provider_and_are_left_out_elsewhere(
+    dialect, provider, block, caplog
+):
     message = user("hi", dialect)
     message["content"].append(block)
     messages = [message]
     inject(messages, "block", source="pi", dialect=dialect)
     assert block in messages[0]["content"]
-    rules = pin_rules(provider, "some-model", breakpoints=0)
+    sent = render(messages, pin_rules(provider, "some-model", breakpoints=0), dialect=dialect)
+    assert json.dumps(sent[0]["content"][1]) == json.dumps(block)
+    assert caplog.records == []
+    other = "openai_chat" if provider != "openai_chat" else "anthropic"
+    rules = pin_rules(other, "some-model", breakpoints=0)
     with caplog.at_level(logging.INFO, "pi_rank.injection"):
         first = wire(messages, rules, dialect)
     assert "hologram" not in first[0]
@@ -262,7 +268,7 @@ def test_behaviour_46_a_static_part_and_a_changing_part_are_separate_blocks():
         messages += [assistant("ok", "strands"), user("next", "strands")]
     assert [texts(message)[1:] for message in messages if message["role"] == "user"] == [
         ["\n\nThe team works in Lisbon time.", "\n\n0 builds are red."],
-        ["\n\n1 builds are red."],
+        ["\n\n1 builds are red.\n(replaces the earlier text of pi/state)"],
         [],
     ]
 
