@@ -19,12 +19,12 @@ from pi_rank.snapshot.upkeep import Upkeep
 from pi_rank.sources.registry import open_sources
 from pi_rank.store.model_change import StoreModels
 from pi_rank.store.schema import DamagedStoreError
-from pi_rank.store.stand_in import StandIn, open_for_turns, trouble_of
+from pi_rank.store.stand_in import StandIn, open_for_turns
 from pi_rank.store.store import MemoryStore, default_store_path
 from pi_rank.turn.request import Request, deadline_in, given_vector
 from pi_rank.turn.rerank import RerankStage
 from pi_rank.turn.search import Search, SearchMode, run_search
-from pi_rank.turn.turn import Memory, Stopwatch, run_turn, run_turns
+from pi_rank.turn.turn import Memory, Stopwatch, run_turn, run_turns, store_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -258,6 +258,10 @@ class MemoryEngine(Upkeep):
 
         return in_order(answer, contexts, threads)
 
+    def problems(self) -> list[str]:
+        """What of the store cannot be read, and what is done instead: what a turn says in its warnings."""
+        return store_problems(self._fresh(wait_for_model=False), self.trouble)
+
     def record_statuses(self, ids: Collection[str]) -> dict[str, str]:
         """Record id → present status, `tombstoned` included; an id that no longer exists is left out."""
         return self._fresh(wait_for_model=False).statuses(ids)
@@ -296,7 +300,7 @@ class MemoryEngine(Upkeep):
             rule=self._rule,
             reranking=self._reranking,
             relevance_floor=self._models.queries.relevance_floor,
-            trouble=self._trouble or trouble_of(self._store),
+            trouble=self.trouble,
         )
 
     def _fresh(self, *, wait_for_model: bool) -> Snapshot:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -64,6 +64,13 @@ def tell_problems(report: SyncReport) -> None:
         note(f"skipped {more:,} more lines; `pi-rank sync --json` names all {len(report.skipped):,}")
     for warning in report.warnings:
         note(f"warning: {warning}")
+
+
+def tell_warnings(warnings: Sequence[str], told: Sequence[str]) -> None:
+    """What an answer goes without, on stderr, but for what its sync has said."""
+    for warning in warnings:
+        if warning not in told:
+            note(f"warning: {warning}")
 
 
 def turn(arguments: argparse.Namespace, prompt: str) -> SessionContext:

@@ -17,8 +17,9 @@ class Connection(H11Protocol):
     """One client's connection.
 
     Nobody may take longer than `header_seconds` for a request's head, `body_seconds` for sending on after
-    its answer,
-    or for taking the answer in. A client that stops sending in the middle of a request is told so.
+    its answer, or for taking the answer in. A client that stops sending in the middle of a request is told
+    so. One that still sends when the connection is to be closed is heard out that long: closed at once, the
+    system would take back the answer too.
     """
 
     header_seconds = 10.0
@@ -28,9 +29,11 @@ class Connection(H11Protocol):
         super().__init__(*args, **kwargs)
         self._limit: asyncio.TimerHandle | None = None
         self._ended = False
+        self._lingering = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.transport = _Patient(transport, self)  # type: ignore[assignment]
         self._limit_to(self.header_seconds, self._head_is_late)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -38,6 +41,8 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._lingering:
+            return
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             if self.cycle is not None and not self.cycle.response_complete:
@@ -48,6 +53,8 @@ class Connection(H11Protocol):
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """The client sends no more; an answer that is due can still be sent to it."""
         self._ended = True
+        if self._lingering:
+            return False
         if self.cycle is not None and self.cycle.response_complete:
             return False
         if self.conn.their_state is h11.SEND_BODY:
@@ -65,6 +72,16 @@ class Connection(H11Protocol):
             self.transport.close()
         elif self.conn.their_state is h11.SEND_BODY or self.transport.get_write_buffer_size():
             self._limit_to(self.body_seconds, self.transport.abort)
+
+    def linger(self) -> bool:
+        """Whether the connection stays open for what its client still sends, which is thrown away."""
+        if self._lingering or self._ended or self.conn.their_state is not h11.SEND_BODY:
+            return False
+        self._lingering = True
+        self.transport.write_eof()
+        self.flow.resume_reading()
+        self._limit_to(self.body_seconds, self.transport.abort)
+        return True
 
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
@@ -101,6 +118,21 @@ class Connection(H11Protocol):
         if self._limit is not None:
             self._limit.cancel()
             self._limit = None
+
+
+class _Patient:
+    """A transport that is closed when its client has been heard out."""
+
+    def __init__(self, transport: asyncio.Transport, connection: Connection) -> None:
+        self._transport = transport
+        self._connection = connection
+
+    def close(self) -> None:
+        if not self._connection.linger():
+            self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self._transport, name)
 
 
 def connection_class(header_seconds: float, body_seconds: float) -> type[Connection]:

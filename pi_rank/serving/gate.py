@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
+import re
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 HEALTH = "/health"
 MAX_HEAD_BYTES = 32_768  # first line and headers of a request
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s\[\]@/:]+))(?::[0-9]*)?")
 _BEARER = {"WWW-Authenticate": 'Bearer realm="pi_rank"'}
 
 
@@ -162,10 +164,9 @@ def address_of(scope: Scope) -> str:
 
 
 def _host_name(host: str) -> str:
-    """The name in a Host header, without its port."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.rpartition(":")[0].lower() if ":" in host else host.lower()
+    """The name in a Host header, without its port; "" where it is none."""
+    found = _HOST.fullmatch(host.lower())
+    return (found[1] or found[2]) if found else ""
 
 
 def _is_address(name: str) -> bool:

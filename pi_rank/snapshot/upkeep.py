@@ -12,7 +12,7 @@ from pi_rank.results import SyncReport
 from pi_rank.snapshot.keeper import SnapshotKeeper
 from pi_rank.store.rebuild import known_files, rebuild
 from pi_rank.store.schema import DamagedStoreError
-from pi_rank.store.stand_in import StandIn, open_for_turns
+from pi_rank.store.stand_in import StandIn, open_for_turns, trouble_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +38,11 @@ class Upkeep:
         self._keeper = SnapshotKeeper(store)
         self._trouble: tuple[str, ...] = ()  # why the last turn's sync did not come about
 
+    @property
+    def trouble(self) -> tuple[str, ...]:
+        """Why answers come from an earlier state, or from the memory files alone; else nothing."""
+        return self._trouble or trouble_of(self._store)
+
     def sync(self, *, progress: Progress | None = None) -> SyncReport:
         """Brings the store up to date with the memory files, and embeds the texts that are new.
 
@@ -56,7 +61,8 @@ class Upkeep:
         """As `sync`, for a turn that is to be answered whatever becomes of it: from what can be read.
 
         Where the store is held by another process or cannot be written, that is its last generation; where it
-        is damaged, the memory files, by words alone. Turns say so in `stats["warnings"]`.
+        is damaged, the memory files, by words alone, until it has been rebuilt. Turns say so in
+        `stats["warnings"]`, and `trouble` does.
 
         :param deadline_ms: milliseconds to wait for another process that holds the store; at most, and by
             default, two seconds.
@@ -64,6 +70,7 @@ class Upkeep:
         """
         longest = TURN_PATIENCE if deadline_ms is None else min(TURN_PATIENCE, deadline_ms / 1000)
         try:
+            self._take_back()
             report = self._store.sync_root(self._root, self._analyzer, patience=longest)
             if isinstance(self._store, StandIn):
                 return report
@@ -141,13 +148,23 @@ class Upkeep:
             return SyncReport(generation=self._store.generation, warnings=self._trouble)
         return self._stand_in(error)
 
+    def _take_back(self) -> None:
+        """Goes back to the store itself, where it has been rebuilt while another one stood in for it."""
+        if isinstance(self._store, StandIn) and (store := self._store.real_store()) is not None:
+            self._serve_from(store)
+
     def _stand_in(self, error: StoreError) -> SyncReport:
-        store, keeper = StandIn(self._store.place, error), self._keeper
+        store = StandIn(self._store.place, error)
         report = store.sync_root(self._root, self._analyzer)
+        self._serve_from(store)
+        self._trouble = ()
+        return report
+
+    def _serve_from(self, store: MemoryStore) -> None:
+        old, keeper = self._store, self._keeper
         keeper.freeze()
         self._models.pause()
-        self._store.close()
+        old.close()
         self._store, self._keeper = store, SnapshotKeeper(store)
         self._models.resume(store)
         keeper.close()
-        return report

@@ -26,12 +26,32 @@ class StandIn(MemoryStore):
             self._folder.cleanup()
             raise
         self._place = place
+        self._seen = _signature(place)
         self.error = error
 
     @property
     def place(self) -> Path:
         """Where the real store is."""
         return self._place
+
+    def real_store(self) -> MemoryStore | None:
+        """The store that this stands in for, where its file is another one now and can be used; else None.
+
+        :raises StoreError: it cannot be opened for another reason.
+        """
+        now = _signature(self._place)
+        if now is None or now == self._seen:  # while it is being replaced there is none
+            return None
+        self._seen = now
+        try:
+            store = open_store(self._place)
+        except (DamagedStoreError, StoreVersionError):
+            return None
+        if store.generation == 0:  # just made, and to be filled by whoever makes it
+            store.close()
+            self._seen = None
+            return None
+        return store
 
     def require(self) -> None:
         """
@@ -43,6 +63,14 @@ class StandIn(MemoryStore):
         """Close the store and remove it. Closing twice is harmless."""
         super().close()
         self._folder.cleanup()
+
+
+def _signature(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def open_for_turns(path: Path) -> MemoryStore:

@@ -55,13 +55,22 @@ class Memory(NamedTuple):
     @property
     def warnings(self) -> list[str]:
         """What of store and files that a turn reads could not be read, and what was done instead."""
-        found = [*self.trouble, *self.snapshot.warnings]
-        if self.snapshot.damaged:
-            found.append(
-                f"{len(self.snapshot.damaged)} records of the store are damaged and left out; "
-                "`pi-rank doctor` names them, `pi-rank rebuild` makes them anew"
-            )
-        return [*found, *self.config.warnings, *self.notes.warnings]
+        return [
+            *store_problems(self.snapshot, self.trouble),
+            *self.config.warnings,
+            *self.notes.warnings,
+        ]
+
+
+def store_problems(snapshot: Snapshot, trouble: tuple[str, ...]) -> list[str]:
+    """What of the store a turn, or a search, goes without."""
+    found = [*trouble, *snapshot.warnings]
+    if snapshot.damaged:
+        found.append(
+            f"{len(snapshot.damaged)} records of the store are damaged and left out; "
+            "`pi-rank doctor` names them, `pi-rank rebuild` makes them anew"
+        )
+    return found
 
 
 class Stopwatch:

@@ -88,9 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
             max_records=arguments.max_records,
             deadline_ms=arguments.deadline_ms,
         )
-        for warning in result.stats["warnings"]:
-            if warning not in told:
-                note(f"warning: {warning}")
+        session.tell_warnings(result.stats["warnings"], told)
         _print(arguments, result)
         sys.stdout.flush()  # before files are put in order for the next start
     return 0

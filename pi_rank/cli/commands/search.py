@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from pi_rank.cli import arguments as options
@@ -52,11 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
         return USAGE
     scoped = arguments.cwd or arguments.profile
     with session.opened(arguments) as memory:
-        if not arguments.no_sync:
-            session.caught_up(memory)
+        told = () if arguments.no_sync else session.caught_up(memory).warnings
         turn = session.turn(arguments, query) if scoped else None
         hits = memory.search(query, k=arguments.k, mode=arguments.mode, context=turn)
-    _print(hits, as_json=arguments.json)
+        session.tell_warnings(memory.problems(), told)
+        _print(hits, as_json=arguments.json)
+        sys.stdout.flush()  # before files are put in order for the next start
     return 0
 
 

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from pi_rank.engine import MemoryEngine
-from pi_rank.errors import ModelError
+from pi_rank.errors import ModelError, StoreError
 from pi_rank.memory.records import decode_stored, embedded_text, encode_record, tags_text, text_hash
 from pi_rank.recall.notes.vectors import NoteVectors
 from pi_rank.snapshot.snapshot import extend_snapshot, with_vectors
+from pi_rank.snapshot.upkeep import TURN_PATIENCE
 from pi_rank.snapshot.vectors import NO_VECTOR
 from pi_rank.store.rows import RowChanges, StoredRow
 from pi_rank.turn.ranking import DEPTH
@@ -80,11 +81,16 @@ class NotedEngine(MemoryEngine):
         super().close()
 
     def sync_records(self) -> SyncReport:
-        """Take in the memory files without embedding what is new; `sync` does that later.
+        """Take in the memory files without embedding what is new; `catch_up` does that later.
 
-        :raises MemoryRootError, StoreError: as `sync`.
+        Where the store cannot be used, `trouble` says what is served instead.
+
+        :raises MemoryRootError: as `sync`.
         """
-        return self._store.sync_root(self._root, self._analyzer)
+        try:
+            return self._store.sync_root(self._root, self._analyzer, patience=TURN_PATIENCE)
+        except StoreError as error:
+            return self._without_sync(error)
 
     def refresh(self) -> None:
         """Make what the store holds now visible, with the notes. Searches go on meanwhile."""

@@ -96,7 +96,7 @@ class _Routes:
         return endpoint
 
     async def health(self, _: Request) -> Response:
-        return json_response({"status": "ok", "timestamp": time.time()})
+        return json_response({"status": self._service.health(), "timestamp": time.time()})
 
     async def status(self, _: Request) -> Response:
         return json_response(await self._service.status())

@@ -107,6 +107,7 @@ _SEARCH = _object(
     },
 )
 _OK = {"const": "ok"}
+_STATE = {"enum": ["ok", "degraded"]}
 
 DOCUMENT: dict[str, Any] = {
     "openapi": "3.1.0",
@@ -143,7 +144,7 @@ DOCUMENT: dict[str, Any] = {
         "/context": {"post": _operation("The context block for a turn.", _json(_ANYTHING), _TURN)},
         "/explain": {"post": _operation("A turn, with what was left out and why.", _json(_ANYTHING), _TURN)},
         "/search": {"post": _operation("Ranked records with their sources.", _json(_ANYTHING), _SEARCH)},
-        "/status": {"get": _operation("What the server holds.", _json(_object({"status": _OK})))},
+        "/status": {"get": _operation("What the server holds.", _json(_object({"status": _STATE})))},
         "/metrics": {
             "get": _operation("Counters for Prometheus.", {"text/plain": {"schema": {"type": "string"}}})
         },
@@ -155,7 +156,7 @@ DOCUMENT: dict[str, Any] = {
                 "responses": {
                     "200": {
                         "description": "The server is up.",
-                        "content": _json(_object({"status": _OK, "timestamp": {"type": "number"}})),
+                        "content": _json(_object({"status": _STATE, "timestamp": {"type": "number"}})),
                     }
                 },
             }

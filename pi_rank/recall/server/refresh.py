@@ -33,6 +33,7 @@ class Refresher:
         self._seen: Signature | None = None
         self._again_at = 0.0
         self.failing = False
+        self._trouble: tuple[str, ...] = ()
         self.checked_at = time.monotonic()
 
     @property
@@ -49,6 +50,7 @@ class Refresher:
         report = self._engine.sync_records()
         for problem in (*report.warnings, *(f"{s.file}:{s.line}: {s.reason}" for s in report.skipped)):
             log.warning("%s", one_line(problem))  # a file's name may hold line breaks
+        self._tell(self._engine.trouble)
         self._again_at = time.monotonic()
         self._engine.refresh()
 
@@ -56,9 +58,9 @@ class Refresher:
         """Look, and sync where something changed. What was read last stays in use where that fails."""
         now, signature = time.monotonic(), files_signature(self._engine.root)
         try:
-            if signature != self._seen or now >= self._again_at > 0:
+            if signature != self._seen or now >= self._again_at > 0 or self.failing:
                 settled = signature == self._seen
-                self._engine.sync(progress=lambda *_: self._engine.refresh())
+                self._engine.catch_up(progress=lambda *_: self._engine.refresh())
                 self._seen, self._again_at = signature, 0.0 if settled else now + SETTLE_SECONDS
                 self._engine.refresh()
             elif self._engine.is_behind():
@@ -70,8 +72,7 @@ class Refresher:
             log_failure(error)
             self._fail(error)
         else:
-            self.failing = False
-            self.checked_at = time.monotonic()
+            self._tell(self._engine.trouble)
 
     async def run(self) -> None:
         """Check until cancelled."""
@@ -80,10 +81,19 @@ class Refresher:
             await asyncio.to_thread(self.check)
 
     def _fail(self, error: Exception) -> None:
-        if not self.failing:  # once, and not five times a second
-            log.error("memory cannot be read; what was read last is still served: %s", one_line(str(error)))
-        self.failing = True
+        self._tell((f"memory cannot be read; what was read last is still served: {error}",))
         self._seen = None
+
+    def _tell(self, trouble: tuple[str, ...]) -> None:
+        """Say what is wrong once, and not five times a second; and when it is over."""
+        if trouble and trouble != self._trouble:
+            log.error("%s", one_line("; ".join(trouble)))
+        elif self.failing and not trouble:
+            log.warning("memory and its store can be read again")
+        self._trouble = trouble
+        self.failing = bool(trouble)
+        if not trouble:
+            self.checked_at = time.monotonic()
 
 
 def files_signature(root: Path) -> Signature:

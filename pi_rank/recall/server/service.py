@@ -137,11 +137,15 @@ class Service:
                     trace["excluded_ids"], trace["exclusion_reasons"] = [], {}
         return explained
 
+    def health(self) -> str:
+        """`ok`; or `degraded`, while answers come from an earlier state, or from the memory files alone."""
+        return "degraded" if self.refresher.failing else "ok"
+
     async def status(self) -> dict[str, Any]:
         """The body of /status. No path: whoever may ask need not know the machine."""
         counts = await self._run("status", self._engine.status)
         return {
-            "status": "ok",
+            "status": self.health(),
             **{key: value for key, value in counts.items() if key not in ("root", "store")},
             **self.keeper.status(),
             "uptime_seconds": round(time.time() - self._started, 3),

@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -199,6 +200,23 @@ def test_search_in_a_place_leaves_out_what_does_not_apply(run):
     everywhere = run("search", "pnpm lock file", "--json")[1]
     assert "mem_20260413_pnpm" in everywhere
     assert "mem_20260413_pnpm" not in run("search", "pnpm lock file", "--cwd", ORCHARD, "--json")[1]
+
+
+def test_a_search_says_what_it_goes_without(run, tmp_path):
+    store = tmp_path / "store.sqlite"
+    run("sync")
+    with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("UPDATE records SET payload = replace(payload, 'a', 'b') WHERE rowid = 1")
+    asked = (["search", "canary error rate"], ["context", "Why did the canary fail?"])
+    for words in asked:
+        code, out, err = run(*words)
+        assert (code, bool(out)) == (0, True)
+        assert err.count("1 records of the store are damaged and left out; `pi-rank doctor` names them") == 1
+    store.write_bytes(b"SQLite format 3\0pi_rank-0123456789abcdef01234567" + bytes(9_000))
+    for words in asked:
+        code, out, err = run(*words)
+        assert (code, bool(out)) == (0, True)
+        assert err.count("Until then answered from the memory files, by words alone") == 1
 
 
 def test_status(run):

@@ -131,6 +131,27 @@ def test_a_refused_body_is_taken_in_and_its_sender_answered(server):
     assert statuses(answer) == [413]
 
 
+@pytest.mark.parametrize("megabytes", [2, 40])
+def test_who_sends_too_much_before_it_reads_gets_its_answer_also_where_the_connection_ends(server, megabytes):
+    """Closed at once, with the rest unread, the connection was reset and the answer lost."""
+    body = b"x" * (megabytes << 20)
+    for _ in range(5):
+        with socket.create_connection((server.origin.host, server.origin.port), timeout=20) as connection:
+            connection.sendall(request(body, b"Connection: close"))
+            assert statuses(read_all(connection)) == [413]
+
+
+def test_who_never_ends_is_heard_no_longer_than_the_limit(server):
+    with socket.create_connection((server.origin.host, server.origin.port), timeout=20) as connection:
+        connection.sendall(request(b"", b"Connection: close", length=b"Content-Length: 999999999"))
+        began = time.monotonic()
+        with pytest.raises(OSError):
+            while time.monotonic() < began + 30:
+                connection.sendall(b"x" * 100)
+                time.sleep(0.1)
+        assert 5 < time.monotonic() - began < 20
+
+
 def test_reset_in_the_middle_of_a_body(server):
     for _ in range(20):
         connection = socket.create_connection((server.origin.host, server.origin.port))

@@ -47,7 +47,7 @@ def test_a_changed_file_is_read_and_a_quiet_one_is_not(engine, memory, monkeypat
     append(memory, "mem_new", "The xylophone is out of tune.", [])
     refresher.check()
     assert engine.recall("xylophone", 1, None)[0].id == "mem_new"
-    monkeypatch.setattr(engine, "sync", lambda **_: pytest.fail("nothing had changed"))
+    monkeypatch.setattr(engine, "catch_up", lambda **_: pytest.fail("nothing had changed"))
     refresher.check()
     assert not refresher.failing
 
