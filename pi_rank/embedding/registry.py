@@ -89,7 +89,7 @@ def read_verified(card: FileCard, name: str) -> bytes:
 
     Raises ModelError where the file is missing, cut short or altered.
     """
-    path, expected = card.folder / name, card.files[name]
+    path, expected = card.file(name), card.files[name]
     try:
         status = path.stat()
         content = path.read_bytes()
@@ -115,7 +115,7 @@ def map_verified(card: EncoderCard, name: str) -> mmap.mmap:
     """
     from pi_rank._core.encoder import checksum
 
-    path = card.folder / name
+    path = card.file(name)
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
@@ -136,6 +136,8 @@ def map_verified(card: EncoderCard, name: str) -> mmap.mmap:
 
 
 def _remedy(card: FileCard) -> str:
+    if isinstance(card, EncoderCard) and card.download is not None:
+        return f"Fetch the model: pi-rank models fetch {card.id} ({card.download.megabytes} MB)"
     if Path(card.path).parent == cards_folder():
         return "Reinstall the package: pip install --force-reinstall --no-deps pi-rank"
     return f"Restore the file, or correct [files] in {card.path}"

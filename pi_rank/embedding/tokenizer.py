@@ -1,16 +1,19 @@
-"""Which tokens a text has: BERT's own tokenizer is compiled, every other one is a tokenizers file.
+"""Which tokens a text has: BERT's and unigram tokenizers are compiled, every other one is a tokenizers file.
 
 A tokenizers file (tokenizer.json) that says what BERT's tokenizer does is run by the compiled one too.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import numpy as np
 
+from pi_rank._core.unigram import Unigram
 from pi_rank._core.wordpiece import WordPiece
+from pi_rank.embedding.making.unigram_file import CONTROLS, MAGIC, SPACE, SPACES, tokenizers_file
 from pi_rank.embedding.registry import read_verified
 from pi_rank.embedding.texts import both_ends, readable
 from pi_rank.errors import ModelError
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
     Ids = NDArray[np.int32]
 
+_NMT = dict.fromkeys(CONTROLS) | dict.fromkeys(SPACES, " ")
 MARKS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _BERT = {
     "normalizer": {
@@ -79,6 +83,33 @@ class BertTokenizer:
         return self._pieces.encode([both_ends(text) for text in texts], head=head, limit=limit)
 
 
+class UnigramTokenizer:
+    """The compiled one for a unigram file: XLM-RoBERTa's, and of other models trained with SentencePiece."""
+
+    def __init__(self, content: bytes) -> None:
+        self._pieces = Unigram(content)
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    def plain(self, text: str) -> Sequence[int]:
+        """See `Tokenizer`."""
+        ids: list[int] = self._pieces.tokens(_with_marked_spaces(text)).tolist()
+        return ids
+
+    def encode(self, texts: Sequence[str], head: int, limit: int) -> tuple[Ids, Ids]:
+        """See `Tokenizer`."""
+        return self._pieces.encode([_with_marked_spaces(text) for text in texts], head=head, limit=limit)
+
+
+def _with_marked_spaces(text: str) -> bytes:
+    """A text as SentencePiece's nmt_nfkc and its mark for spaces leave it, UTF-8."""
+    text = readable(text)
+    if not text.isascii() or not text.isprintable():
+        text = unicodedata.normalize("NFKC", text.translate(_NMT))
+    return "".join(SPACE + word for word in text.split(" ") if word).encode()
+
+
 class TokenizersTokenizer:
     """A tokenizers file. Raises ModelError where it is none, or tokenizers is not installed."""
 
@@ -112,6 +143,19 @@ class TokenizersTokenizer:
         kept = [ids if len(ids) <= limit else ids[:head] + ids[head - limit :] for ids in found]
         starts = np.cumsum([0, *map(len, kept)]).astype(np.int32)
         return np.array([token for ids in kept for token in ids], np.int32), starts
+
+
+def shipped_tokenizer(strings: bytes) -> Tokenizer:
+    """The tokenizer whose vocabulary an encoder file holds: a unigram file, or BERT's tokens, a line each.
+
+    Raises ValueError, without a subject, where it is none.
+    """
+    return UnigramTokenizer(strings) if strings.startswith(MAGIC) else BertTokenizer(strings)
+
+
+def shipped_tokenizers_file(strings: bytes) -> bytes:
+    """The same as a tokenizers file."""
+    return tokenizers_file(strings) if strings.startswith(MAGIC) else bert_file(strings)
 
 
 def load_tokenizer(card: FileCard) -> Tokenizer:

@@ -7,6 +7,8 @@ import re
 from glob import escape
 from pathlib import Path
 
+from pi_rank.files.cache import cache_folder
+
 STORE_NAME = "store.sqlite3"
 APPLICATION_ID = 0x50495231  # "PIR1", in the file's header: what `file` and SQLite tools show
 # Begins a store's own name, which stands on one of the file's first pages; so do the tables' declarations.
@@ -17,10 +19,7 @@ _ID_AT, _HEAD_BYTES = 68, 1 << 18
 
 def stores_folder() -> Path:
     """The folder of all stores that are nowhere else: in the user's cache folder, or PI_RANK_CACHE_DIR."""
-    import platformdirs
-
-    cache = os.environ.get("PI_RANK_CACHE_DIR")
-    return (Path(cache).expanduser() if cache else Path(platformdirs.user_cache_dir("pi-rank"))) / "stores"
+    return cache_folder() / "stores"
 
 
 def is_default_place(path: Path) -> bool:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from models.encoder_file import EncoderFile
+from models.calibrate import divisors
 from pi_rank._core.encoder import checksum
+from pi_rank.embedding.making.encoder_file import EncoderFile
 from tests.support.encoder_files import random_weights
 
 FOLDER = Path(__file__).parent / "tiny"
@@ -43,7 +44,9 @@ def main():
             value *= 1e-6
     parts = ("qkv", "attention.output.dense", "intermediate.dense", "output.dense")
     peaks = {f"encoder.layer.0.{part}": np.ones(DIMENSION) for part in parts}
-    file = EncoderFile(weights, peaks, layers=1, heads=2, epsilon=1e-12)
+    file = EncoderFile(
+        weights, lambda inputs, matrix: divisors(peaks[inputs], matrix), layers=1, heads=2, epsilon=1e-12
+    )
     content = file.content("\n".join(tokens).encode())
     files = {"encoder.bin": content, "LICENSE": b"The project's own licence.\n"}
     FOLDER.mkdir(exist_ok=True)

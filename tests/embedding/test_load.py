@@ -59,6 +59,7 @@ def test_a_model_that_is_not_shipped_says_what_to_install(monkeypatch):
     with pytest.raises(ModelError) as refusal:
         load_embedder("nobody/no-model")
     assert str(refusal.value) == (
-        "'nobody/no-model' is none of the models that ship with pi-rank (minilm-l6-int8, static-256), and "
-        "to run it with sentence-transformers needs: pip install 'pi-rank[sentence-transformers]'"
+        "'nobody/no-model' is none of the models that ship with pi-rank "
+        "(e5-small, minilm-l6-int8, static-256), "
+        "and to run it with sentence-transformers needs: pip install 'pi-rank[sentence-transformers]'"
     )

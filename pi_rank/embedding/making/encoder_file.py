@@ -2,7 +2,7 @@
 
 Quantisation: each output channel of a weight matrix, and each row of the token table, has its own scale (one
 scale for a whole matrix costs 4 points of cosine to float). Activations get a scale and a zero point per
-token while the encoder runs; their channels are evened out first (calibrate.py).
+token while the encoder runs; where their channels differ much in size, divisors even them out first.
 
 The file is little-endian. A header of 64 bytes: "PIRKENC1", then uint32 layers, width, heads, inner width,
 vocabulary, positions, bytes of the token strings, then float32 epsilon of the layer norms, then zeros.
@@ -18,41 +18,61 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from models.calibrate import divisors
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    Weights = Mapping[str, np.ndarray]
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.generic]
+    Floats = NDArray[np.float32]
+    Weights = Mapping[str, Floats]
+    Divisors = Callable[[str, Floats], Floats]
 
 MAGIC = b"PIRKENC1"
 ALIGNMENT = 64
+ROWS_AT_ONCE = 8192
 LIMIT = 127  # largest int8 of a weight; -128 is never used
 
 
-def quantise(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def quantise(matrix: Floats) -> tuple[NDArray[np.int8], Floats]:
     """Symmetric int8 of a float matrix [rows, columns]: (values, float32 scales [rows])."""
-    peak = np.abs(matrix).max(axis=1)
-    scale = np.where(peak > 0, peak / LIMIT, 1).astype(np.float32)
-    return np.rint(matrix / scale[:, None]).astype(np.int8), scale
+    values, scales = np.empty(matrix.shape, np.int8), np.empty(len(matrix), np.float32)
+    for first in range(0, len(matrix), ROWS_AT_ONCE):  # a vocabulary of 250,000 would fill a gigabyte else
+        part = slice(first, first + ROWS_AT_ONCE)
+        peak = np.abs(matrix[part]).max(axis=1)
+        scales[part] = np.where(peak > 0, peak / LIMIT, 1)
+        np.rint(matrix[part] / scales[part, None], out=values[part], casting="unsafe")
+    return values, scales
 
 
-def lines(matrix: np.ndarray) -> np.ndarray:
+def lines(matrix: NDArray[np.int8]) -> NDArray[np.int8]:
     """int8 [out, in] as int8 [out / 64, in / 4, 64, 4]."""
     out, into = matrix.shape
     return np.ascontiguousarray(matrix.reshape(out // 64, 64, into // 4, 4).transpose(0, 2, 1, 3))
 
 
-class EncoderFile:
-    """Collects the sections of one encoder; `content()` returns the finished file."""
+def uneven(_: str, matrix: Floats) -> Floats:
+    """No divisors: channels stay as they are."""
+    return np.ones(matrix.shape[1], np.float32)
 
-    def __init__(self, weights: Weights, peaks: Weights, *, layers: int, heads: int, epsilon: float) -> None:
-        self.weights, self.peaks = weights, peaks
+
+class EncoderFile:
+    """Collects the sections of one encoder; `content()` returns the finished file.
+
+    :param weights: a BERT's by name, float32: a matrix is [out, in].
+    :param divisors: of the input channels of a matrix, float32[in], by the product that reads them (".qkv"
+        for all three).
+    """
+
+    def __init__(
+        self, weights: Weights, divisors: Divisors = uneven, *, layers: int, heads: int, epsilon: float
+    ) -> None:
+        self.weights, self.divisors = weights, divisors
         self.layers, self.heads, self.epsilon = layers, heads, epsilon
         self.sections: list[bytes] = []
 
-    def add(self, values: np.ndarray) -> None:
-        kind = "<f4" if values.dtype.kind == "f" else values.dtype.newbyteorder("<")
+    def add(self, values: Array) -> None:
+        kind = np.dtype("<f4") if values.dtype.kind == "f" else values.dtype.newbyteorder("<")
         data = np.ascontiguousarray(values, kind).tobytes()
         self.sections.append(data + bytes(-len(data) % ALIGNMENT))
 
@@ -69,10 +89,10 @@ class EncoderFile:
         self.add(self.weights[f"{name}.weight"])
         self.add(self.weights[f"{name}.bias"])
 
-    def product(self, peaks: str, *names: str) -> None:
+    def product(self, inputs: str, *names: str) -> None:
         """Factors of the inputs, int8 weights, scales and sums of the outputs, bias; parts side by side."""
         matrix = np.concatenate([self.weights[f"{name}.weight"] for name in names])
-        divisor = divisors(self.peaks[peaks], matrix)
+        divisor = self.divisors(inputs, matrix)
         values, scales = quantise(matrix * divisor)
         self.add(1 / divisor)
         self.add(lines(values))

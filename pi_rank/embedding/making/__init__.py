@@ -1,0 +1,1 @@
+"""Writing the files of embedding models, of weights that somebody else published."""
