@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from pi_rank._core.negative_scope import PhraseAutomaton
-from pi_rank.ranking.array_file import read_arrays, write_arrays
+from pi_rank.ranking.array_file import CacheMismatch, read_arrays, write_arrays
 from pi_rank.ranking.lexical import ARRAYS_VERSION, LexicalIndex
 from pi_rank.ranking.overlap import OverlapIndex
 from pi_rank.ranking.semantic import VectorIndex
@@ -87,7 +87,10 @@ def read_snapshot(path: Path, uuid: str, model_id: str | None) -> Snapshot:
     :raises CacheMismatch: none is there, or it is damaged, of another store or by another version of pi_rank.
     """
     arrays = read_arrays(path, _KIND, _key(uuid))
-    rest = _decode(arrays["rest"].data)
+    try:
+        rest = _decode(arrays["rest"].data)
+    except msgspec.MsgspecError as error:
+        raise CacheMismatch(f"{path} is not readable: {error}") from None
     columns = Columns._make(arrays[name] for name in Columns._fields)
     n_rows = len(rest.ids)
     live = np.ones(n_rows, np.bool_)

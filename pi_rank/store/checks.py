@@ -78,6 +78,16 @@ def check_state(connection: sqlite3.Connection) -> State:
     return State(generation, mark, complete_from, records, read_json(warnings, tuple[str, ...]))
 
 
+def check_names(connection: sqlite3.Connection) -> None:
+    """The store's own name, its root and its models are texts.
+
+    :raises sqlite3.DatabaseError: they are not.
+    """
+    for value in state_row(connection, "uuid, root, model, answering_model"):
+        if type(value) is not str:
+            raise sqlite3.DatabaseError("its table of state holds what was never written")
+
+
 def record_faults(connection: sqlite3.Connection) -> Iterator[str]:
     """What is wrong with the rows of records, a sentence for each kind."""
     bad: list[str] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from binascii import crc32
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -113,14 +114,17 @@ def _keep_choice(path: Path, store: MemoryStore) -> None:
 
 
 def _readable_vectors(path: Path) -> dict[str, dict[bytes, bytes]]:
-    """Model id → text hash → blob, up to the first damaged page."""
+    """Model id → text hash → blob, up to the first damaged page, without what is not as it was written."""
     found: dict[str, dict[bytes, bytes]] = defaultdict(dict)
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
     try:
-        for model_id, text_hash, blob in connection.execute(
-            "SELECT model_id, text_hash, vector FROM vectors"
+        columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(vectors)")]
+        checksum = "checksum" if "checksum" in columns else "NULL"  # before schema 4 there was none
+        for model_id, text_hash, blob, crc in connection.execute(
+            f"SELECT model_id, text_hash, vector, {checksum} FROM vectors"
         ):
-            if isinstance(model_id, str) and isinstance(text_hash, bytes) and isinstance(blob, bytes):
+            whole = isinstance(model_id, str) and isinstance(text_hash, bytes) and isinstance(blob, bytes)
+            if whole and crc in (None, crc32(blob)):
                 found[model_id][text_hash] = blob
     except (sqlite3.Error, UnicodeDecodeError):
         return found  # that is all there is to save

@@ -16,7 +16,9 @@ from pi_rank.store.checks import MARK_BYTES, check_state, row_checksum
 MOST_MARKS = 10_000  # kept; a reader of an older state reads everything again
 _COLUMNS = "SELECT rowid, id, payload, tombstoned, text_hash, terms, active, checksum FROM records"
 _ALL_ROWS = f"{_COLUMNS} WHERE rowid > ? ORDER BY rowid"
-_NEW_ROWS = f"{_COLUMNS} INDEXED BY records_by_generation WHERE generation > ? ORDER BY rowid"
+_NEW_ROWS = (
+    f"{_COLUMNS} INDEXED BY records_by_generation WHERE generation > ? AND generation <= ? ORDER BY rowid"
+)
 _REMOVED_ROWS = (
     "SELECT rowid FROM removed INDEXED BY removed_by_generation WHERE generation > ? ORDER BY rowid"
 )
@@ -64,11 +66,21 @@ class RowChanges(NamedTuple):
 
 
 def read_changes(connection: sqlite3.Connection, since: StoreVersion | None) -> RowChanges:
-    """See `MemoryStore.rows`. Call inside a transaction."""
+    """See `MemoryStore.rows`. Call inside a transaction.
+
+    :raises sqlite3.DatabaseError: rows are missing, or the store's parts do not agree about its state.
+    """
     state = check_state(connection)
     complete = since is None or since.generation < state.complete_from or not is_known(connection, since.mark)
     after = 0 if complete or since is None else since.generation
-    added, damaged = _sound_rows(connection.execute(_ALL_ROWS if complete else _NEW_ROWS, (after,)))
+    found = (
+        connection.execute(_ALL_ROWS, (after,))
+        if complete
+        else connection.execute(_NEW_ROWS, (after, state.generation))
+    )
+    added, damaged = _sound_rows(found)
+    if complete and (count := len(added) + len(damaged)) != state.records:
+        raise sqlite3.DatabaseError(f"it has {count} records instead of {state.records}")
     removed = [] if complete else [rowid for (rowid,) in connection.execute(_REMOVED_ROWS, (after,))]
     return RowChanges(state.generation, state.mark, complete, added, removed, damaged, state.warnings)
 

@@ -15,7 +15,7 @@ from pi_rank.errors import StoreError, StoreVersionError
 from pi_rank.memory.contents import RootContents
 from pi_rank.memory.project import slug
 from pi_rank.results import SyncReport
-from pi_rank.store.checks import check_state, record_faults, state_row, vector_faults
+from pi_rank.store.checks import check_names, check_state, record_faults, state_row, vector_faults
 from pi_rank.store.kept import Kept, read_kept, root_name, unsure_of_tombstones, with_kept
 from pi_rank.store.model import ModelChoice, hand_over, read_choice, write_choice
 from pi_rank.store.places import STORE_NAME, stores_folder
@@ -154,6 +154,7 @@ class MemoryStore:
             found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if found == "ok":
                 check_state(connection)
+                check_names(connection)
                 last_report(connection)
         if found != "ok":
             raise DamagedStoreError(f"the store {self.path} is damaged ({found}); {REBUILD}")

@@ -88,7 +88,8 @@ def apply_contents(connection: sqlite3.Connection, contents: RootContents, analy
     generation = _check_root(connection, contents)
     tombstones = _update_tombstones(connection, contents)
     changes = _compare(connection, contents, tombstones)
-    changed = bool(changes.added or changes.changed or changes.gone)
+    lost = _forget_lost_rows(connection)
+    changed = bool(changes.added or changes.changed or changes.gone or lost)
     if changed:
         generation += 1
         _remove(connection, changes.gone, generation)
@@ -156,7 +157,17 @@ def _check_root(connection: sqlite3.Connection, contents: RootContents) -> int:
             f"this store is of the memory root {root}, not of {contents.root}; name another store, "
             "or use `pi-rank rebuild` if the folder has moved"
         )
-    return int(generation)
+    if type(generation) is not int:
+        raise sqlite3.DatabaseError("its table of state holds what was never written")
+    return generation
+
+
+def _forget_lost_rows(connection: sqlite3.Connection) -> bool:
+    """Whether rows went that no sync took out: then readers, who may hold them, read everything again."""
+    lost = bool(state_row(connection, "records")[0] != count_records(connection))
+    if lost:
+        forget_marks(connection)
+    return lost
 
 
 def _update_tombstones(connection: sqlite3.Connection, contents: RootContents) -> frozenset[str]:

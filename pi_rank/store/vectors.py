@@ -44,6 +44,7 @@ def read_vectors(connection: sqlite3.Connection, model_id: str, after: int) -> V
 
     found = connection.execute(_NEW, (model_id, after)).fetchall()
     last = found[-1][0] if found else after
+    found = [row for row in found if type(row[1]) is bytes is type(row[2])]
     sizes = {len(row[2]) for row in found}
     if len(sizes) > 1 or any(size % 4 for size in sizes):
         size = _usual_size(connection, model_id)

@@ -9,6 +9,8 @@ import os
 DOORS = {
     "memory-files": "tests.campaign.doors.memory_files:MemoryFiles",
     "notes": "tests.campaign.doors.notes:Notes",
+    "folders": "tests.campaign.doors.folders:Folders",
+    "stores": "tests.campaign.doors.stores:Stores",
     "histories": "tests.campaign.doors.histories:Histories",
 }
 # Doors that a test of the campaign adds, for its workers too.

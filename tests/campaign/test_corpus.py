@@ -29,6 +29,7 @@ def doors(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kept", CASES, ids=[f"{kept.door}/{kept.path.stem}" for kept in CASES])
+@pytest.mark.filterwarnings("ignore::pi_rank.errors.UntrustedWarning")
 def test_a_kept_case_shows_no_fault(doors, kept):
     assert kept.door in DOORS
     assert try_case(doors(kept.door), kept.case).problems == []
