@@ -11,6 +11,7 @@ from pi_rank.memory.project import slug
 
 PROJECT_PROFILE = "project:"
 _SEPARATORS = re.compile(r"[/\\]+")
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9]")
 _DRIVE = re.compile(r"[A-Za-z]:[/\\]|\\\\")
 
 
@@ -103,13 +104,15 @@ def folder_key(path: str) -> str:
 def folder_keys(context: SessionContext) -> frozenset[str]:
     """The folders that a turn is in, and all above them: of its working directory, project and files touched.
 
-    A relative path is below the working directory, or the project's top.
+    A relative path is below the working directory, or the project's top. These two are also there as one
+    name, with `-` for all but letters and digits, as Claude Code calls a project's folder of its own.
     """
     places = [folder_key(context.working_directory or ""), folder_key(context.project_root or "")]
     tops = [place for place in places if place]
     for path in context.recent_files_touched:
         places += [folder_key(path)] if folder_key(path) else [folder_key(f"{top}/{path}") for top in tops]
     keys = {"/"} if tops else set()
+    keys.update(f"/{_NOT_IN_A_NAME.sub('-', top)}" for top in tops)
     for place in places:
         while place and place not in keys:
             keys.add(place)

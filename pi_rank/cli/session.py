@@ -82,5 +82,5 @@ def turn(arguments: argparse.Namespace, prompt: str) -> SessionContext:
         latest_user_message=prompt,
         working_directory=folder,
         profile_id=arguments.profile or None,
-        reader=getattr(arguments, "reader", None),
+        reader=getattr(arguments, "reader", None) or getattr(arguments, "agent", None),  # of a hook
     )

@@ -19,10 +19,10 @@ from typing import NamedTuple
 from pi_rank.memory.settings import project_top
 from pi_rank.memory.sources.protocol import SourceLine
 from pi_rank.sources.files import FileSource, Reading
-from pi_rank.sources.front_matter import FrontMatter, read_front_matter
-from pi_rank.sources.imports import MOST_HOPS, Import, read_imports, without_imports
 from pi_rank.sources.made import WRITTEN_CONFIDENCE, Maker, shown
-from pi_rank.sources.markdown import Passage, read_passages
+from pi_rank.sources.text.front_matter import FrontMatter, read_front_matter
+from pi_rank.sources.text.imports import MOST_HOPS, Import, read_imports, without_imports
+from pi_rank.sources.text.markdown import read_passages, statement_of, tags_of
 from pi_rank.sources.trust import Trust, is_own_place
 from pi_rank.sources.walk import Walker
 
@@ -251,19 +251,6 @@ def user_folders(name: str) -> list[Path]:
 def is_user_folder(folder: Path) -> bool:
     """Whether instruction files in that folder are for every project of the user."""
     return is_own_place(folder) and folder in user_folders("instructions")
-
-
-def statement_of(passage: Passage) -> str:
-    """What a passage says to who does not see the page: with the nearest heading or lead, unless a title."""
-    if len(passage.path) <= passage.titles:
-        return passage.text
-    return f"{passage.path[-1].rstrip(':')}: {passage.text}"
-
-
-def tags_of(passage: Passage) -> list[str]:
-    """The headings that a statement does not begin with."""
-    path = passage.path if len(passage.path) <= passage.titles else passage.path[:-1]
-    return [heading for heading in path if not heading.casefold().endswith(".md")]
 
 
 def _globs(matter: FrontMatter) -> list[str]:

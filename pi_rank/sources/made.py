@@ -52,7 +52,8 @@ class Maker:
         :param under: the headings that it stands under, outermost first.
         """
         made = own_id or self._id(text)
-        all_tags = list(dict.fromkeys(tag for each in tags if (tag := each.strip())))[:MOST_TAGS]
+        named = {tag.casefold(): tag for each in reversed([*tags]) if (tag := each.strip())}
+        all_tags = list(reversed(named.values()))[:MOST_TAGS]
         evidence = {"type": self.source, "ref": f"{self.place}:{line}"}
         if under:
             evidence["note"] = " › ".join(under)

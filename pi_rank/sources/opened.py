@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pi_rank.errors import ConfigError
 from pi_rank.memory.sources.protocol import MemorySource, SourceSpec
+from pi_rank.sources.files import FileSource
 from pi_rank.sources.instructions import InstructionSource, UserInstructions, is_user_folder, user_folders
 from pi_rank.sources.trust import Trust
 
@@ -19,6 +20,62 @@ def instructions(spec: SourceSpec, folder: Path) -> Sequence[MemorySource]:
     base = _base(spec, folder)
     made = UserInstructions if is_user_folder(base) else InstructionSource
     return [made(spec.name, base, Trust(base, needed=not spec.named))]
+
+
+def claude_memory(spec: SourceSpec, folder: Path) -> Sequence[MemorySource]:
+    """Claude Code's auto memory of all projects, or of the folder named."""
+    from pi_rank.sources.claude_memory import ClaudeMemory
+
+    return [_made(ClaudeMemory, spec, _base(spec, folder, "~/.claude/projects"))]
+
+
+def memory_tool(spec: SourceSpec, folder: Path) -> Sequence[MemorySource]:
+    """A folder of the API's memory tool."""
+    from pi_rank.sources.claude_memory import MemoryTool
+
+    return [_made(MemoryTool, spec, _base(spec, folder))]
+
+
+def mcp_memory(spec: SourceSpec, folder: Path) -> Sequence[MemorySource]:
+    """A file of the MCP memory server."""
+    from pi_rank.sources.mcp_memory import McpMemory
+
+    return [_made(McpMemory, spec, _base(spec, folder))]
+
+
+def notes(spec: SourceSpec, folder: Path) -> Sequence[MemorySource]:
+    """basic-memory's notes, or an Obsidian vault."""
+    from pi_rank.sources.notes import NoteSource
+
+    usual, prose = ("~/basic-memory", False) if spec.name == "basic-memory" else (None, True)
+    base = _base(spec, folder, usual)
+    return [NoteSource(spec.name, base, Trust(base, needed=not spec.named, notes=True), prose=prose)]
+
+
+def mem0(spec: SourceSpec, folder: Path) -> Sequence[MemorySource]:
+    """A file that mem0 gave out."""
+    from pi_rank.sources.mem0 import Mem0
+
+    return [_made(Mem0, spec, _base(spec, folder))]
+
+
+def letta(spec: SourceSpec, folder: Path) -> Sequence[MemorySource]:
+    """A Letta agent's memory folder."""
+    from pi_rank.sources.letta import LettaMemory
+
+    return [_made(LettaMemory, spec, _base(spec, folder))]
+
+
+def hermes(spec: SourceSpec, folder: Path) -> Sequence[MemorySource]:
+    """Hermes Agent's memory folder."""
+    from pi_rank.sources.hermes import HermesMemory
+
+    return [_made(HermesMemory, spec, _base(spec, folder, "~/.hermes/memories"))]
+
+
+def _made(kind: type[FileSource], spec: SourceSpec, base: Path) -> FileSource:
+    top = base.parent if kind.of_one_file else base
+    return kind(spec.name, base, Trust(top, needed=not spec.named, notes=True))
 
 
 def _base(spec: SourceSpec, folder: Path, usual: str | None = None) -> Path:

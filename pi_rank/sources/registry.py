@@ -23,6 +23,14 @@ OWN: dict[str, tuple[str, str]] = {
     "gemini-md": ("opened:instructions", "GEMINI.md"),
     "cursor-rules": ("opened:instructions", ".cursor/rules/*.mdc and .cursorrules"),
     "copilot": ("opened:instructions", ".github/copilot-instructions.md and .github/instructions"),
+    "claude-memory": ("opened:claude_memory", "what Claude Code noted for itself (~/.claude/projects)"),
+    "memory-tool": ("opened:memory_tool", "a folder of the Claude API's memory tool"),
+    "mcp-memory": ("opened:mcp_memory", "memory.jsonl of the MCP memory server"),
+    "basic-memory": ("opened:notes", "basic-memory's observations and relations (~/basic-memory)"),
+    "obsidian": ("opened:notes", "a vault of Markdown notes"),
+    "mem0": ("opened:mem0", "memories that mem0 gave out as JSON"),
+    "letta": ("opened:letta", "a Letta agent's memory folder"),
+    "hermes": ("opened:hermes", "Hermes Agent's MEMORY.md and USER.md (~/.hermes/memories)"),
 }
 
 

@@ -35,16 +35,19 @@ class Verdict(NamedTuple):
         if self.digests is None or self.digests.get(str(path)) == digest.hex():
             return True
         why = "has changed since it was trusted" if str(path) in self.digests else "is not trusted yet"
-        _warn(f"{path} {why}", self.folder)
+        _warn(f"{path} {why}", str(self.folder))
         return False
 
 
 class Trust:
     """Asked at each sync, since trust may come and go while a program runs."""
 
-    def __init__(self, folder: Path, *, needed: bool = True) -> None:
-        """:param needed: False for what the user named himself, as he would name a memory root."""
+    def __init__(self, folder: Path, *, needed: bool = True, notes: bool = False) -> None:
+        """:param needed: False for what the user named himself, as he would name a memory root.
+        :param notes: the folder changes all the time, so that only trust in whatever it says is of use.
+        """
         self._folder = folder
+        self._how = "--follow " if notes else ""
         self._needed = needed and not is_own_place(folder)
 
     def now(self) -> Verdict:
@@ -63,7 +66,7 @@ class Trust:
                 return Verdict(self._folder, None, "all")
             digests = {str(folder / name): digest for name, digest in entry.sources.items()}
             return Verdict(self._folder, digests, repr(sorted(digests.items())))
-        _warn(f"memory of {self._folder} is not trusted yet", self._folder)
+        _warn(f"memory of {self._folder} is not trusted yet", f"{self._how}{self._folder}")
         return Verdict(self._folder, {}, "none")
 
 
@@ -81,10 +84,10 @@ def is_own_place(folder: Path) -> bool:
         return False
 
 
-def _warn(what: str, folder: Path) -> None:
+def _warn(what: str, arguments: str) -> None:
     warnings.warn(
-        f"{what} and left out; after a look at it, `pi-rank trust {folder}` has it used as it is, and "
-        "--trust for one run",
+        f"{what} and left out; after a look at it, `pi-rank trust {arguments}` has it used, and --trust for "
+        "one run",
         UntrustedWarning,
         stacklevel=1,  # one place, so that one run says it once
     )

@@ -36,6 +36,8 @@ def configured(home, *entries, records=()):
     from tests.support.memory import write_root
 
     root = write_root(home / ".pi/agent/pi-memory", records, config={"sources": list(entries)})
+    for path in root.rglob("*.json*"):
+        os.utime(path, (LONG_AGO, LONG_AGO))
     with MemoryEngine.open(root, model=None) as engine:
         yield engine
 

@@ -21,9 +21,17 @@ HERE = Path(__file__).resolve().parent
 SAMPLES, GOLDEN = HERE / "samples", HERE / "golden"
 WRITTEN = 1_780_000_000  # 2026-05-28, when each file of a sample was last written
 
-# Golden file → the source, the sample, and where that lies below the home folder.
+# Golden file → the source, the sample, where that lies below the home folder, and the file, if it is one.
 CASES = {
     "instructions": ("instructions", "instructions", "work/orchard"),
+    "claude-memory": ("claude-memory", "claude-memory", ".claude/projects"),
+    "memory-tool": ("memory-tool", "memory-tool", "app/memories"),
+    "mcp-memory": ("mcp-memory", "mcp-memory", ".mcp", "memory.jsonl"),
+    "basic-memory": ("basic-memory", "basic-memory", "basic-memory"),
+    "obsidian": ("obsidian", "obsidian", "vault"),
+    "mem0": ("mem0", "mem0", "exports", "export.json"),
+    "letta": ("letta", "letta", ".letta/agents/agent-1/memory"),
+    "hermes": ("hermes", "hermes", ".hermes/memories"),
 }
 
 

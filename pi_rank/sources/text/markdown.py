@@ -25,12 +25,13 @@ MOST_LEAD_CHARACTERS = 120
 class Passage(NamedTuple):
     """One thing that a text says: its first line from 1, what stands above it outermost first, and its words.
 
-    `path` holds headings, and the sentence with a colon that introduces a list. `titles`: how many of them
-    are headings of the first level. `item`: whether it is one of a list.
+    `path` holds headings, and the sentence with a colon that introduces a list. `headings`: those alone.
+    `titles`: how many of them are of the first level. `item`: whether it is one of a list.
     """
 
     line: int
     path: tuple[str, ...]
+    headings: tuple[str, ...]
     titles: int
     text: str
     item: bool
@@ -58,13 +59,27 @@ def read_passages(lines: list[str], first_line: int = 1) -> Iterator[Passage]:
             leads = [lead for lead in leads if lead[0] < block.depth]
         elif not block.depth:
             leads = []
-        path = (*(text for _, text in headings), *(text for _, text in leads))
+        above = tuple(text for _, text in headings)
+        path = (*above, *(text for _, text in leads))
         introduces = following is not None and following.kind == "item" and following.depth > _own(block)
         if introduces:
             leads.append((_own(block), block.text.rstrip(":").strip()[:MOST_LEAD_CHARACTERS]))
         if block.text and not (introduces and block.text.endswith(":")):
             titles = sum(1 for level, _ in headings if level == 1)
-            yield Passage(block.line, path, titles, block.text, block.kind in ("item", "row"))
+            yield Passage(block.line, path, above, titles, block.text, block.kind in ("item", "row"))
+
+
+def statement_of(passage: Passage) -> str:
+    """What a passage says to who does not see the page: with the nearest heading or lead, unless a title."""
+    if len(passage.path) <= passage.titles:
+        return passage.text
+    return f"{passage.path[-1].rstrip(':')}: {passage.text}"
+
+
+def tags_of(passage: Passage) -> list[str]:
+    """The headings that a statement does not begin with."""
+    path = passage.path if len(passage.path) <= passage.titles else passage.path[:-1]
+    return [heading for heading in path if not heading.casefold().endswith(".md")]
 
 
 def _own(block: _Block) -> int:
@@ -77,11 +92,13 @@ class _Reader:
     def __init__(self) -> None:
         self.blocks: list[_Block] = []
         self._open = False  # whether the next line may belong to the last block
+        self._quoted = False
         self._header: list[str] | None = None
 
     def add(self, kind: str, line: int, depth: int, text: str) -> None:
         self.blocks.append(_Block(kind, line, depth, " ".join(text.split())))
         self._open = kind in ("item", "text")
+        self._quoted = False
 
     def extend(self, text: str) -> None:
         last = self.blocks[-1]
@@ -105,11 +122,12 @@ class _Reader:
             self.add("item", number, len(item["indent"].expandtabs(4)), _BOX.sub("", item["text"], count=1))
         elif line.lstrip().startswith("|"):
             self._row(number, line)
-        elif self._belongs(indent):
-            self.extend(line)
+        elif self._belongs(indent) and (self._quoted or not line.lstrip().startswith(">")):
+            self.extend(line.lstrip("> \t") if self._quoted else line)
             self._open = True
         else:
             self.add("text", number, 0, line.lstrip("> \t"))
+            self._quoted = line.lstrip().startswith(">")
 
     def code(self, number: int, indent: int, code: list[str]) -> None:
         """A block of code: part of what introduces it, else something said by itself."""
