@@ -10,10 +10,10 @@ import msgspec
 from pi_rank.memory.contents import Skipped
 from pi_rank.memory.records import Layer, MemoryRecord
 
-Mode = Literal["hybrid", "lexical", "terms", "semantic", "id", "none"]
+Mode = Literal["hybrid", "lexical", "terms", "semantic", "id", "name", "none"]
 # By which the pi coding agent knows messages of PI's memory again.
 CUSTOM_TYPE = "pi-persistent-intelligence-context"
-SourceName = Literal["lexical", "semantic", "terms", "id"]
+SourceName = Literal["lexical", "semantic", "terms", "id", "name"]
 
 
 class RankSource(msgspec.Struct, frozen=True):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks.speed.common import DEPTH, SEED, SHARES, SIZES
-from pi_rank.ranking.graph import Graph
-from pi_rank.ranking.hnsw import links_of
+from pi_rank.ranking.graphs.graph import Graph
+from pi_rank.ranking.graphs.hnsw import links_of
 from pi_rank.ranking.semantic import VectorIndex
 from tests.reference.vectors import search, unit_vectors
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DIMENSION = 384
 QUERIES = 20
 REFERENCE_ROWS = 200
-# The engine's own (pi_rank/ranking/hnsw.py).
+# The engine's own (pi_rank/ranking/graphs/hnsw.py).
 M, EF_CONSTRUCTION, EF_SEARCH = 16, 200, 100
 
 

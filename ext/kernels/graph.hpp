@@ -1,7 +1,7 @@
 // Search of an HNSW graph (Malkov and Yashunin, "Efficient and robust approximate nearest neighbor search using
 // hierarchical navigable small world graphs", 2018) over the int8 codes of a vector table.
 //
-// hnswlib builds the graph (pi_rank/ranking/hnsw.py); what is kept of it are the links. The walk compares codes,
+// hnswlib builds the graph (pi_rank/ranking/graphs/hnsw.py); what is kept of it are the links. The walk compares codes,
 // a quarter of what hnswlib reads, which is nearly all that a search waits for: the nodes it finds are scored
 // exactly afterwards.
 #pragma once
@@ -19,7 +19,7 @@ namespace pi_graph {
 
 constexpr int32_t NONE = -1;
 
-// Links as arrays, rows filled up with NONE (pi_rank/ranking/graph.py).
+// Links as arrays, rows filled up with NONE (pi_rank/ranking/graphs/graph.py).
 struct Links {
     const int32_t* ground;       // [count, 2 m]: neighbours on level 0
     const int32_t* upper;        // [rows, m]: neighbours on the levels above, level after level of each node

@@ -4,7 +4,7 @@ from numpy.typing import NDArray
 from pi_rank._core.vectors import VectorTable
 
 class LinkGraph:
-    """The arrays of `pi_rank.ranking.graph.Links`, ready to be searched."""
+    """The arrays of `pi_rank.ranking.graphs.graph.Links`, ready to be searched."""
 
     def __init__(
         self,
@@ -36,6 +36,6 @@ class LinkGraph:
     ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
         """For each query the k best rows, of about the `fetched` nearest nodes and the nodes unknown here.
 
-        :param first, rows: `pi_rank.ranking.node_rows.NodeRows`.
+        :param first, rows: `pi_rank.ranking.graphs.node_rows.NodeRows`.
         :raises VectorError: as `nearest`; arrays of other types, or that are not the table's.
         """

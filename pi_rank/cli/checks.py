@@ -122,7 +122,7 @@ def check_hnswlib(_: argparse.Namespace) -> Check:
     """Whether graphs can be built. A memory of any size is served without: by an exact scan."""
     from importlib.metadata import version
 
-    from pi_rank.ranking.hnsw import can_build
+    from pi_rank.ranking.graphs.hnsw import can_build
 
     if not can_build():
         detail = "not installed: no graphs are built, vectors are scanned exactly whatever their number"

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from pi_rank._core.vectors import VectorTable, checked_array
 from pi_rank.errors import VectorError
-from pi_rank.ranking.graph import Flags, Floats, Graph, Ints
-from pi_rank.ranking.node_rows import NodeRows
+from pi_rank.ranking.graphs.graph import Flags, Floats, Graph, Ints
+from pi_rank.ranking.graphs.node_rows import NodeRows
 from pi_rank.ranking.vector_cost import EF_SEARCH, exact_cost, fetch_size, graph_cost
 
 Strategy = Literal["auto", "exact", "hnsw"]

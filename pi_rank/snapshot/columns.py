@@ -114,6 +114,8 @@ class _Fields(msgspec.Struct, rename={"rule_type": "ruleType"}):
     layer: str
     status: str
     confidence: float
+    statement: str
+    tags: tuple[str, ...] = ()
     scope: Scope = Scope()
     profile_id: str | None = None
     rule_type: str | None = None
@@ -125,8 +127,15 @@ class _Fields(msgspec.Struct, rename={"rule_type": "ruleType"}):
 _decode = msgspec.json.Decoder(_Fields).decode
 
 
-def read_columns(rows: Sequence[StoredRow], books: Codebooks) -> tuple[Columns, list[tuple[str, ...]]]:
-    """The columns of stored rows, and each row's negative-scope phrases in the order they are tried."""
+class Texts(NamedTuple):
+    """By row: the negative-scope phrases in the order they are tried, and where names are looked for."""
+
+    phrases: list[tuple[str, ...]]
+    named_in: list[str]
+
+
+def read_columns(rows: Sequence[StoredRow], books: Codebooks) -> tuple[Columns, Texts]:
+    """The columns of stored rows, and their texts."""
     fields = [_decode(row.payload) for row in rows]
     status = [
         TOMBSTONED if row.tombstoned else STATUS_CODES[f.status] for row, f in zip(rows, fields, strict=True)
@@ -145,7 +154,8 @@ def read_columns(rows: Sequence[StoredRow], books: Codebooks) -> tuple[Columns, 
         text=np.array([books.texts.add(row.text_hash) for row in rows], np.int32),
         readers=np.array([_readers_code(f.read_by, books.readers) for f in fields], np.int32),
     )
-    return columns, [_phrases(f) for f in fields]
+    named_in = ["\n".join((f.statement, *f.tags)) if f.tags else f.statement for f in fields]
+    return columns, Texts([_phrases(f) for f in fields], named_in)
 
 
 def read_phrases(payload: bytes) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from pi_rank._core.negative_scope import PhraseAutomaton
 from pi_rank.ranking.array_file import CacheMismatch, read_arrays, write_arrays
 from pi_rank.ranking.lexical import ARRAYS_VERSION, LexicalIndex
+from pi_rank.ranking.names import KEYS_VERSION, NameIndex
 from pi_rank.ranking.overlap import OverlapIndex
 from pi_rank.ranking.semantic import VectorIndex
 from pi_rank.snapshot.columns import Codebooks, Columns, read_phrases
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
     Arrays = dict[str, npt.NDArray[Any]]
 
 # The number goes up when the file's contents change, or what the codes in the columns mean.
-_KIND = f"snapshot 4, lexical {ARRAYS_VERSION}"
+_KIND = f"snapshot 4, lexical {ARRAYS_VERSION}, names {KEYS_VERSION}"
 _LEXICAL = "lexical."
+_NAMES = "names."
 
 
 class _Rest(msgspec.Struct, array_like=True):
@@ -74,6 +76,7 @@ def write_snapshot(snapshot: Snapshot, path: Path, uuid: str) -> None:
         "node_text": part.node_text,
         **part.columns._asdict(),
         **{_LEXICAL + name: array for name, array in snapshot.lexical.arrays().items()},
+        **{_NAMES + name: array for name, array in snapshot.names.arrays(part.rows).items()},
     }
     if part.vectors is not None:
         arrays["vectors"] = part.vectors.ravel()
@@ -107,6 +110,7 @@ def read_snapshot(path: Path, uuid: str, model_id: str | None) -> Snapshot:
         hard_rules=hard_rules(columns, live, tie_rank),
         identity=identity_rows(columns, live, tie_rank),
         lexical=lexical,
+        names=NameIndex.from_arrays(arrays[f"{_NAMES}keys"], arrays[f"{_NAMES}rows"], n_rows),
         contested=OverlapIndex(lexical, contested_rows(columns, live)),
         phrases=PhraseAutomaton.build([rest.phrases.get(row, ()) for row in range(n_rows)]),
         vectors=_vectors(arrays, columns) if model_id == rest.model_id else None,

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pi_rank.errors import StoreError
-from pi_rank.ranking.graph_builder import GraphBuilder
-from pi_rank.ranking.graph_file import GraphKey, load_graph, save_graph
-from pi_rank.ranking.hnsw import can_build
+from pi_rank.ranking.graphs.builder import GraphBuilder
+from pi_rank.ranking.graphs.file import GraphKey, load_graph, save_graph
+from pi_rank.ranking.graphs.hnsw import can_build
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pi_rank.ranking.graph import Graph
-    from pi_rank.ranking.hnsw import BuildReport
+    from pi_rank.ranking.graphs.graph import Graph
+    from pi_rank.ranking.graphs.hnsw import BuildReport
     from pi_rank.snapshot.snapshot import Snapshot
     from pi_rank.store.store import MemoryStore
 

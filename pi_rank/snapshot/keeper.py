@@ -13,7 +13,7 @@ from pi_rank.snapshot.saved import SavedSnapshot
 from pi_rank.snapshot.snapshot import Snapshot, load_snapshot, refresh_snapshot
 
 if TYPE_CHECKING:
-    from pi_rank.ranking.graph import Graph
+    from pi_rank.ranking.graphs.graph import Graph
     from pi_rank.store.store import MemoryStore
 
 # A command that asks once or twice and ends would pay for a graph, or a compaction, and never gain by it.

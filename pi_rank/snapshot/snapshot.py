@@ -17,6 +17,7 @@ import numpy as np
 from pi_rank._core.negative_scope import PhraseAutomaton
 from pi_rank.memory.records import MemoryRecord, decode_stored
 from pi_rank.ranking.lexical import LexicalIndex
+from pi_rank.ranking.names import NameIndex
 from pi_rank.ranking.overlap import OverlapIndex
 from pi_rank.snapshot.columns import (
     ACTIVE,
@@ -81,6 +82,7 @@ class Snapshot:
     hard_rules: npt.NDArray[np.int32]
     identity: npt.NDArray[np.int32]
     lexical: LexicalIndex
+    names: NameIndex
     contested: OverlapIndex
     phrases: PhraseAutomaton
     vectors: VectorIndex | None
@@ -243,6 +245,7 @@ def _nothing(model_id: str | None) -> Snapshot:
         hard_rules=none,
         identity=none,
         lexical=(lexical := LexicalIndex.build([])),
+        names=NameIndex.build([]),
         contested=OverlapIndex(lexical, none),
         phrases=PhraseAutomaton.build([]),
         vectors=None,
@@ -256,7 +259,7 @@ def extend_snapshot(
     old: Snapshot, changes: RowChanges, vectors: VectorSource, version: StoreVersion
 ) -> Snapshot:
     """A snapshot with rows added and removed, and the vectors that are new; the old one stays as it is."""
-    fresh, phrases = read_columns(changes.added, old.books)
+    fresh, texts = read_columns(changes.added, old.books)
     columns = old.columns.followed_by(fresh)
     terms = [row.terms for row in changes.added]
     removed = _rows_of(changes.removed, old.rowids)
@@ -280,12 +283,15 @@ def extend_snapshot(
         hard_rules=hard_rules(columns, live, tie_rank),
         identity=identity_rows(columns, live, tie_rank),
         lexical=lexical,
+        names=old.names.updated(texts.named_in),
         contested=(
             old.contested
             if np.array_equal(contested, old.contested.rows)
             else OverlapIndex(lexical, contested)
         ),
-        phrases=old.phrases.updated(removed, phrases) if old.ids else PhraseAutomaton.build(phrases),
+        phrases=(
+            old.phrases.updated(removed, texts.phrases) if old.ids else PhraseAutomaton.build(texts.phrases)
+        ),
         books=old.books,
         damaged=_still_damaged(old, changes),
         warnings=changes.warnings,

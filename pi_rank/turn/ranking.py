@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from pi_rank._core.names import joined
 from pi_rank.ranking.blend import DEFAULTS, BlendConstants, Part, blend
 from pi_rank.ranking.fusion import LEXICAL_WEIGHT, SEMANTIC_WEIGHT, provenance, weighted_rrf
 from pi_rank.ranking.terms import matching_terms
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pi_rank.ranking.analysis import FtsAnalyzer
+    from pi_rank.ranking.names import Named
     from pi_rank.ranking.semantic import VectorHits
     from pi_rank.results import Mode, SourceName
     from pi_rank.snapshot.snapshot import Snapshot
@@ -26,8 +28,8 @@ RankingRule = Literal["default", "rrf"]
 
 # Hits that each source hands to the fusion. The published fusion figures were measured at this depth.
 DEPTH = 100
-# What a row gets for being named by its id: above the most that meaning and words together can give.
-NAMED_SHARE = 2.0
+# What a row gets for being named by its id: more than for any name in its text (pi_rank/ranking/names.py).
+ID_SHARE = 8.0
 
 
 class RankedList(NamedTuple):
@@ -43,7 +45,9 @@ class Ranking(NamedTuple):
 
     `parts`: for each list, what its source adds to the scores; None where the ranks in the lists alone make
     the scores. `relevance`: how near the query came to any row (see `Blend`); None where there is nothing to
-    tell it by, and under "rrf". `named`: how many of the first rows stand there because the query names them.
+    tell it by, and under "rrf". `names`: the rows that hold names of the query; None for none and for "rrf".
+    `named`: what being named adds to the scores of the first rows, float64; None before
+    named.py has put those first.
     """
 
     rows: Rows
@@ -53,7 +57,8 @@ class Ranking(NamedTuple):
     strategy: str | None
     parts: tuple[Part, ...] | None = None
     relevance: float | None = None
-    named: int = 0
+    names: Named | None = None
+    named: npt.NDArray[np.float64] | None = None
 
 
 class QueryHits(NamedTuple):
@@ -92,27 +97,33 @@ def rank(
     if isinstance(semantic, QueryHits):
         found_words, semantic, hits = semantic
     words, terms = _lexical(snapshot, analyzer, query, eligible, depth, found_words)
+    names = snapshot.names.find(query, eligible) if query and rule == "default" else None
     if semantic is None or snapshot.vectors is None:
-        return _fused(snapshot, (words,), depth, None)
+        return _fused(snapshot, (words,), depth, None)._replace(names=names)
     if hits is None:
         hits = snapshot.vectors.search(semantic, depth, eligible=eligible, tie_rank=snapshot.tie_rank)
     lists = (words, RankedList("semantic", hits.rows, SEMANTIC_WEIGHT))
     if rule == "rrf" or not len(hits.rows):
         return _fused(snapshot, lists, depth, hits.strategy)
     if not len(words.rows):
-        return _fused(snapshot, lists, depth, hits.strategy)._replace(relevance=float(hits.scores[0]))
+        found_by_meaning = _fused(snapshot, lists, depth, hits.strategy)
+        return found_by_meaning._replace(relevance=float(hits.scores[0]), names=names)
+    candidates = words.rows if names is None else joined(words.rows, names.rows)
     found = blend(
         snapshot.lexical,
         terms,
-        words.rows,
+        candidates,
         snapshot.vectors,
         semantic,
         hits,
         tie_rank=snapshot.tie_rank,
         constants=constants,
     )
-    parts = (found.lexical, found.semantic)
-    return Ranking(found.rows, found.scores, "hybrid", lists, hits.strategy, parts, found.relevance)
+    words_part = found.lexical
+    if candidates is not words.rows:  # behind the lexical hits are rows that only a name found
+        words_part.ranks[words_part.ranks > len(words.rows)] = 0
+    parts = (words_part, found.semantic)
+    return Ranking(found.rows, found.scores, "hybrid", lists, hits.strategy, parts, found.relevance, names)
 
 
 def _fused(snapshot: Snapshot, lists: tuple[RankedList, ...], depth: int, strategy: str | None) -> Ranking:
@@ -155,13 +166,20 @@ def hits(snapshot: Snapshot, ranking: Ranking, places: list[int]) -> tuple[Hit, 
     """The rows at the given places of a ranking, as hits with their records and sources."""
     rows = ranking.rows[places].tolist()
     sources = _ranked_sources(ranking, rows) if ranking.parts is None else _scored_sources(ranking, places)
-    by_id = [(RankSource("id", at + 1, NAMED_SHARE),) if at < ranking.named else () for at in places]
+    by_name = [_named_source(ranking, place) for place in places]
     return tuple(
         Hit(snapshot.ids[row], score, snapshot.record(row), named + found)
         for row, score, named, found in zip(
-            rows, ranking.scores[places].tolist(), by_id, sources, strict=True
+            rows, ranking.scores[places].tolist(), by_name, sources, strict=True
         )
     )
+
+
+def _named_source(ranking: Ranking, place: int) -> tuple[RankSource, ...]:
+    if ranking.named is None or place >= len(ranking.named):
+        return ()
+    share = float(ranking.named[place])
+    return (RankSource("id" if share >= ID_SHARE else "name", place + 1, share),)
 
 
 def _ranked_sources(ranking: Ranking, rows: list[int]) -> list[tuple[RankSource, ...]]:

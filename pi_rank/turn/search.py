@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from pi_rank.snapshot.columns import CONTESTED
+from pi_rank.turn.named import with_named
 from pi_rank.turn.processors import run_processors
 from pi_rank.turn.ranking import hits, rank
-from pi_rank.turn.relevance import relevant, with_named
+from pi_rank.turn.relevance import relevant
 
 if TYPE_CHECKING:
     import numpy.typing as npt

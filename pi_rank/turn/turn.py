@@ -11,9 +11,10 @@ from pi_rank.block.guidance import build_policy, build_wakeup
 from pi_rank.block.sections import BlockParts, build_block, count_hard_rules
 from pi_rank.block.triviality import is_trivial
 from pi_rank.results import RetrievalContext
+from pi_rank.turn.named import named_rows, with_named
 from pi_rank.turn.processors import Eligibility, run_processors
 from pi_rank.turn.ranking import DEPTH, QueryHits, hits, rank
-from pi_rank.turn.relevance import named_rows, relevant, with_named
+from pi_rank.turn.relevance import relevant
 from pi_rank.turn.selection import MAX_HARD_RULES, select, with_identity
 
 if TYPE_CHECKING:

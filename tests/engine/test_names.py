@@ -111,3 +111,59 @@ def test_the_shipped_model_abstains_from_what_memory_has_nothing_to_do_with(tmp_
         assert engine.search(asked, abstain=False)
         assert [hit.id for hit in engine.search(f"{asked}: mem_canary")] == ["mem_canary"]
         assert engine.search("how is orchard deployed")[0].id == "mem_20260401_deploycmd"
+
+
+@pytest.mark.parametrize(
+    ("token", "statement", "neighbour"),
+    [
+        ("0x80070005", "0x80070005 means the antivirus holds the file.", "0x80070002 means a missing file."),
+        ("JIRA-4521", "The flaky upload test is JIRA-4521.", "JIRA-452 is closed."),
+        ("foo_bar", "Call foo_bar with the lock held.", "foo_baz is deprecated, bar_foo too."),
+        ("3.11.4", "Lambdas are pinned to 3.11.4, for now.", "4.11.3 is the number of the old spec."),
+        (
+            "tests/e2e/login.spec.ts",
+            "Quarantined: tests/e2e/login.spec.ts.",
+            "tests/unit/login.spec.ts is fine.",
+        ),
+        ("getUserById", "Archived tenants break `getUserById`.", "getUserByEmail is fine."),
+    ],
+)
+@pytest.mark.parametrize("phrasing", ["{}", "what do we know about {}?", "{}: what was it"])
+@pytest.mark.parametrize("mode", ["hybrid", "lexical"])
+def test_the_record_that_holds_a_name_is_first(tmp_path, token, statement, neighbour, phrasing, mode):
+    records = [{"id": "right", "statement": statement}, {"id": "near", "statement": neighbour}]
+    records += [{"id": f"other_{i}", "statement": f"What we know about it was number {i}."} for i in range(5)]
+    with engine_on(tmp_path, records) as engine:
+        found = engine.search(phrasing.format(token), mode=mode)
+        turn = engine.build_retrieval_context(SessionContext(latest_user_message=phrasing.format(token)))
+    assert (found[0].id, found[0].sources[0].source) == ("right", "name")
+    assert turn.selected[0].id == "right"
+
+
+def test_rrf_is_the_published_formula_and_knows_no_names(tmp_path):
+    root = write_root(
+        tmp_path / "root",
+        [
+            {"id": "a", "statement": "JIRA-452 and 4521 of it: jira 4521"},
+            {"id": "b", "statement": "JIRA-4521, a test of it"},
+        ],
+    )
+    for ranking, first in (("rrf", "a"), ("default", "b")):
+        with MemoryEngine.open(root, store=tmp_path / "s", model=None, ranking=ranking) as engine:
+            engine.sync()
+            assert engine.search("JIRA-4521")[0].id == first
+
+
+def test_a_name_is_found_where_the_rest_abstains(tmp_path):
+    records = [*RECORDS, {"id": "cave", "statement": "Pumps are started by runPumpSequence in the cellar."}]
+    with MemoryEngine.open(write_root(tmp_path / "root", records), store=tmp_path / "s.sqlite3") as engine:
+        engine.sync()
+        asked = "zebra genome sequencing protocols"
+        assert engine.search(asked) == []
+        assert next(hit.id for hit in engine.search(f"{asked} runPumpSequence")) == "cave"
+        assert engine.search("where is the run pump sequence?")[0].id == "cave"
+        assert engine.search("run_pump_sequence", mode="lexical")[0].id == "cave"
+        turn = engine.build_retrieval_context(
+            SessionContext(latest_user_message=f"{asked}: runPumpSequence?")
+        )
+        assert next(hit.id for hit in turn.selected) == "cave"

@@ -10,7 +10,7 @@ import pytest
 import pi_rank
 from pi_rank.errors import RecordError
 from pi_rank.memory.records import decode_record
-from tests.reference.pi_files import profile_fault, record_fault, session_fault, tombstone_fault
+from tests.reference.files.pi_files import profile_fault, record_fault, session_fault, tombstone_fault
 
 SAMPLE = Path(pi_rank.__file__).parent / "sample"
 MEMORY = SAMPLE / "memory"

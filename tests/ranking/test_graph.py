@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_rank.errors import VectorError
-from pi_rank.ranking.graph import Graph, Links
-from pi_rank.ranking.node_rows import NodeRows
+from pi_rank.ranking.graphs.graph import Graph, Links
+from pi_rank.ranking.graphs.node_rows import NodeRows
 from pi_rank.ranking.semantic import VectorIndex
 from tests.reference import graph as reference
 from tests.reference.vectors import search as exact_search

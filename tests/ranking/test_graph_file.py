@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from pi_rank.ranking import graph_file
 from pi_rank.ranking.array_file import CacheMismatch, write_arrays
-from pi_rank.ranking.graph_file import GraphKey, load_graph, save_graph
+from pi_rank.ranking.graphs import file as graph_file
+from pi_rank.ranking.graphs.file import GraphKey, load_graph, save_graph
 from pi_rank.ranking.semantic import VectorIndex
 from tests.reference.vectors import unit_vectors
 from tests.support.graphs import graph_of
@@ -127,7 +127,7 @@ def test_a_process_killed_while_saving_leaves_the_old_graph_or_the_new(tmp_path,
     save_graph(graph, path, KEY, MARK)
     program = (
         "import sys; from pathlib import Path\n"
-        "from pi_rank.ranking.graph_file import GraphKey, load_graph, save_graph\n"
+        "from pi_rank.ranking.graphs.file import GraphKey, load_graph, save_graph\n"
         f"key = GraphKey('model-a', {D}, {N}, 'c0ffee'); path = Path(sys.argv[1])\n"
         "graph = load_graph(path, key, bool); print('ready', flush=True)\n"
         "while True: save_graph(graph, path, key, bytes(16))\n"

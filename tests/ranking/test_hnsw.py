@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from pi_rank.errors import VectorError
-from pi_rank.ranking import hnsw
-from pi_rank.ranking.graph import Graph
-from pi_rank.ranking.graph_builder import GraphBuilder
-from pi_rank.ranking.graph_file import GraphKey, save_graph
-from pi_rank.ranking.hnsw import build_graph, measure_recall
+from pi_rank.ranking.graphs import hnsw
+from pi_rank.ranking.graphs.builder import GraphBuilder
+from pi_rank.ranking.graphs.file import GraphKey, save_graph
+from pi_rank.ranking.graphs.graph import Graph
+from pi_rank.ranking.graphs.hnsw import build_graph, measure_recall
 from pi_rank.ranking.semantic import VectorIndex
 from tests.reference import vectors as reference
 
@@ -173,7 +173,7 @@ def test_what_the_listener_raises_reaches_join():
 def test_a_process_ends_cleanly_and_soon_in_the_middle_of_a_build():
     program = (
         "import numpy as np\n"
-        "from pi_rank.ranking.graph_builder import GraphBuilder\n"
+        "from pi_rank.ranking.graphs.builder import GraphBuilder\n"
         "from pi_rank.ranking.semantic import VectorIndex\n"
         "raw = np.random.default_rng(0).standard_normal((60000, 64), dtype=np.float32)\n"
         "unit = raw / np.linalg.norm(raw, axis=1, keepdims=True)\n"
@@ -201,7 +201,7 @@ def test_only_a_build_needs_hnswlib(tmp_path, graph):
         "import sys\n"
         "sys.modules['hnswlib'] = None\n"
         "from pathlib import Path\n"
-        "from pi_rank.ranking.graph_file import GraphKey, load_graph\n"
+        "from pi_rank.ranking.graphs.file import GraphKey, load_graph\n"
         "from pi_rank.ranking.semantic import VectorIndex\n"
         "import numpy as np\n"
         f"vectors, rows = np.load(sys.argv[1]), np.arange({N}, dtype=np.int32)\n"

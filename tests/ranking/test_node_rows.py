@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pi_rank.ranking.node_rows import NodeRows
+from pi_rank.ranking.graphs.node_rows import NodeRows
 
 
 @given(st.integers(0, 12), st.data())

@@ -31,12 +31,12 @@ def stored(number, *, tombstoned=False, text=b"text", **fields):
 
 def columns_of(*rows):
     books = Codebooks.of()
-    columns, phrases = read_columns(rows, books)
-    return columns, phrases, books
+    columns, texts = read_columns(rows, books)
+    return columns, texts, books
 
 
 def test_each_fact_has_its_column():
-    columns, phrases, books = columns_of(
+    columns, texts, books = columns_of(
         stored(1, layer="L1", confidence=0.5, status="contested"),
         stored(2, profile_id="project:1", scope={"type": "project", "project": "My App"}, text=b"other"),
         stored(3, tombstoned=True, does_not_apply_when=["in CI"], known_exceptions=["on Windows"]),
@@ -48,7 +48,7 @@ def test_each_fact_has_its_column():
     assert columns.confidence.tolist() == [0.5, 0.9, 0.9]
     assert columns.text.tolist() == [0, 1, 0]
     assert columns.readers.tolist() == [NO_READER] * 3
-    assert phrases == [(), (), ("in CI", "on Windows")]
+    assert texts.phrases == [(), (), ("in CI", "on Windows")]
     assert [column.dtype.name for column in columns] == [
         "uint8",
         "uint8",
@@ -80,7 +80,7 @@ def test_folders_and_readers_have_codes_of_their_own():
 
 def test_phrases_are_read_alone_as_with_the_columns():
     row = stored(1, does_not_apply_when=["b", "a"], known_exceptions=["c"])
-    assert read_phrases(row.payload) == columns_of(row)[1][0] == ("b", "a", "c")
+    assert read_phrases(row.payload) == columns_of(row)[1].phrases[0] == ("b", "a", "c")
 
 
 def test_a_project_that_is_not_named_is_every_project():

@@ -11,8 +11,8 @@ import pytest
 from pi_rank.errors import StoreError
 from pi_rank.memory.records import embedded_text
 from pi_rank.memory.root import MemoryRoot
-from pi_rank.ranking import graph_builder
-from pi_rank.ranking.hnsw import can_build
+from pi_rank.ranking.graphs import builder as graph_builder
+from pi_rank.ranking.graphs.hnsw import can_build
 from pi_rank.ranking.semantic import VectorIndex
 from pi_rank.snapshot import graph_keeper, keeper
 from pi_rank.snapshot import saved as saved_snapshot

@@ -21,7 +21,7 @@ from pi_rank.memory.root import MemoryRoot
 from pi_rank.store.kept import STAYS_DELETED
 from pi_rank.store.pieces import read_known
 from pi_rank.store.store import MemoryStore
-from tests.reference.root_contents import plain_records
+from tests.reference.files.root_contents import plain_records
 from tests.support.memory_files import L1, L2, TOMBSTONES, CountingAnalyzer, line
 
 WEB = "memory/projects/web.jsonl"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pi_rank.ranking.hnsw import build_graph, can_build
+from pi_rank.ranking.graphs.hnsw import build_graph, can_build
 
 NO_HNSWLIB = "hnswlib is not installed"
 needs_hnswlib = pytest.mark.skipif(not can_build(), reason=NO_HNSWLIB)

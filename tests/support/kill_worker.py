@@ -6,7 +6,7 @@ import random
 import time
 
 from pi_rank import MemoryEngine, SessionContext
-from pi_rank.ranking import graph_builder
+from pi_rank.ranking.graphs import builder as graph_builder
 from pi_rank.ranking.semantic import VectorIndex
 from pi_rank.snapshot import graph_keeper, keeper
 from pi_rank.snapshot import saved as saved_snapshot

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pi_rank.qmd.index.patterns import MOST_CHARACTERS, PatternError, matcher
-from tests.reference.globs import matches as reference
+from tests.reference.files.globs import matches as reference
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable
 
-from pi_rank.ranking.hnsw import BuildReport, build_graph
+from pi_rank.ranking.graphs.hnsw import BuildReport, build_graph
 from pi_rank.ranking.semantic import VectorIndex
 
 EXIT_SECONDS = 10.0  # the most that a build, or what `on_done` does with it, delays the end of the process

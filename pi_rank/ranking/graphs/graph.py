@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pi_rank._core.graph import LinkGraph
 from pi_rank._core.vectors import VectorTable
-from pi_rank.ranking.node_rows import NodeRows
+from pi_rank.ranking.graphs.node_rows import NodeRows
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pi_rank.errors import VectorError
-from pi_rank.ranking.graph import Floats, Graph, Ints, Links
+from pi_rank.ranking.graphs.graph import Floats, Graph, Ints, Links
 from pi_rank.ranking.semantic import VectorIndex
 
 SPACE = (

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from pi_rank.ranking.array_file import CacheMismatch, read_arrays, write_arrays
-from pi_rank.ranking.graph import Graph, Links
+from pi_rank.ranking.graphs.graph import Graph, Links
 
 _MARK = "mark"
 _KIND = "graph 3"  # goes up when what the arrays mean changes
