@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import sys
@@ -199,8 +200,11 @@ def unpacked(data: bytes) -> Request | None:
     """
     if not data.startswith(MAGIC):
         return None
-    directory, count, *words = data[len(MAGIC) :].decode("utf-8", "surrogateescape").split("\0")
-    known = int(count) if count.isdigit() else 0
+    directory, *rest = data[len(MAGIC) :].decode("utf-8", "surrogateescape").split("\0")
+    if not rest:
+        return None
+    count, *words = rest
+    known = int(count) if re.fullmatch("[0-9]{1,9}", count) else 0
     environment = dict(word.split("=", 1) for word in words[:known] if "=" in word)
     argv = words[known:]
     command = parse(argv).words[:1]

@@ -10,6 +10,11 @@ DOORS = {
     "memory-files": "tests.campaign.doors.memory_files:MemoryFiles",
     "notes": "tests.campaign.doors.notes:Notes",
     "folders": "tests.campaign.doors.folders:Folders",
+    "qmd": "tests.campaign.doors.qmd:Qmd",
+    "qmd-daemon": "tests.campaign.doors.daemon:Daemon",
+    "mcp-http": "tests.campaign.doors.mcp:McpHttp",
+    "mcp-stdio": "tests.campaign.doors.mcp:McpStdio",
+    "serve": "tests.campaign.doors.serve:Serve",
     "stores": "tests.campaign.doors.stores:Stores",
     "histories": "tests.campaign.doors.histories:Histories",
 }

@@ -322,6 +322,17 @@ def test_packing():
     assert unpacked(launcher.request_bytes(["update"], "/", {})) is None
 
 
+@pytest.mark.parametrize("rest", [b"", b"/tmp", b"/tmp\0", b"\xff\0" * 9, b"ping"])
+def test_what_is_no_request_is_not_answered(rest):
+    assert unpacked(launcher.MAGIC + rest) is None
+
+
+@pytest.mark.parametrize("count", ["", "-1", "x", "²", "9" * 5_000])
+def test_a_count_that_is_none_names_no_variables(count):
+    request = unpacked(launcher.MAGIC + f"/tmp\0{count}\0search\0x".encode())
+    assert request is None or request.environment == {}
+
+
 def test_a_path_that_no_socket_can_have(home, tmp_path):
     deep = tmp_path / ("d" * 90) / "qmd.sqlite"
     ran = process(home, "daemon", "start", INDEX_PATH=str(deep))
