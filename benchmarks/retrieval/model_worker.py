@@ -1,6 +1,8 @@
 """Measures one embedding model in its own process.
 
 python -m benchmarks.retrieval.model_worker MODEL TEXTS [DIR…]
+
+The load of an engine that must convert the weights first takes in that conversion.
 """
 
 from __future__ import annotations
@@ -23,9 +25,7 @@ def main(argv: list[str]) -> None:
     """Prints what was measured as one line of JSON."""
     model, texts, *folders = argv
     began = time.perf_counter()
-    from pi_rank.embedding import load_embedder
-
-    embedder = load_embedder(model)
+    embedder = _load(model)
     embedder.embed_query("the first query pays for what a model puts off")
     measured: dict[str, Any] = {"load_seconds": round(time.perf_counter() - began, 3)}
     measured["query_milliseconds"] = round(_query_seconds(embedder) * 1000, 3)
@@ -38,6 +38,21 @@ def main(argv: list[str]) -> None:
             Path(folder).name: quality(embedder, Path(folder))._asdict() for folder in folders
         }
     print(json.dumps(measured))
+
+
+def _load(model: str) -> Embedder:
+    """A model by name, or another engine for the default one: "onnxruntime", "ctranslate2:FOLDER"."""
+    if model == "onnxruntime":
+        from benchmarks.retrieval.model_peers import onnxruntime
+
+        return onnxruntime()
+    if model.startswith("ctranslate2:"):
+        from benchmarks.retrieval.model_peers import CTranslate2
+
+        return CTranslate2(model.partition(":")[2])
+    from pi_rank.embedding import load_embedder
+
+    return load_embedder(model)
 
 
 def sentences(count: int, words: int) -> list[str]:

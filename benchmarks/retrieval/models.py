@@ -1,4 +1,4 @@
-"""What does each embedding model cost, and how well does it find, next to the same weights on torch?"""
+"""What does each embedding model cost, and how well does it find, next to other engines with its weights?"""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from pi_rank.embedding.cards import FileCard
 from pi_rank.embedding.registry import DEFAULT_MODEL, shipped_cards
 
 STARTS = 3  # of each model's process; the fastest load counts
@@ -35,16 +37,31 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON value")
     arguments = parser.parse_args(argv)
     folders = _collections() if arguments.data is None else arguments.data
-    names = arguments.models or list(shipped_cards())
-    measured = {name: measure(name, arguments.texts, folders) for name in names}
-    if arguments.against:
-        measured["torch"] = measure(arguments.against, arguments.texts, folders)
+    measured = {
+        name: measure(model, arguments.texts, folders)
+        for name, model in chosen(arguments.models, arguments.against).items()
+    }
     ratios = _ratios(measured.get(DEFAULT_MODEL), measured.get("torch"))
     if arguments.json:
         print(json.dumps({"models": measured, "ratios": ratios}, indent=2))
     else:
         _print(measured, ratios)
     return 0 if all(ratio >= NEEDED[name] for name, ratio in ratios.items()) else 1
+
+
+def chosen(names: list[str], against: str | None) -> dict[str, str]:
+    """What is measured, by the name of its row: models, and engines installed for the default one."""
+    complete = [
+        card.id for card in shipped_cards().values() if not isinstance(card, FileCard) or card.is_complete
+    ]
+    chosen = {name: name for name in names or complete}
+    if not names and all(map(find_spec, ("onnx", "onnxruntime", "tokenizers"))):
+        chosen["onnxruntime"] = "onnxruntime"
+    if against:
+        if all(map(find_spec, ("ctranslate2", "transformers", "torch"))):
+            chosen["ctranslate2"] = f"ctranslate2:{against}"
+        chosen["torch"] = against
+    return chosen
 
 
 def measure(model: str, texts: int, folders: list[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.retrieval.models import main
+from benchmarks.retrieval.models import chosen, main
 from benchmarks.retrieval.semantic_quality import quality
 from pi_rank.embedding import load_embedder
 
@@ -53,3 +53,20 @@ def test_the_table_of_a_model(collection, capsys, monkeypatch):
 def test_a_model_that_cannot_be_measured(tmp_path):
     with pytest.raises(SystemExit, match=r"none\.toml cannot be measured"):
         main([str(tmp_path / "none.toml"), "--data"])
+
+
+def test_an_engine_beside_ours_gives_nearly_the_same_vectors():
+    pytest.importorskip("onnx", reason="the graph is written with onnx (extra peers)")
+    pytest.importorskip("onnxruntime", reason="the other engine is onnxruntime (extra onnx)")
+    from benchmarks.retrieval.model_peers import onnxruntime
+
+    peer, ours = onnxruntime(), load_embedder("default")
+    text = "The user prefers tabs over spaces in the parser code."
+    assert peer.embed_query(text) @ ours.embed_query(text) > 0.99
+
+
+def test_engines_are_measured_where_nothing_else_is_asked_for():
+    assert "onnxruntime" not in chosen(["static-256"], None)
+    assert list(chosen(["static-256"], "folder"))[-1] == "torch"
+    everything = chosen([], None)
+    assert {"minilm-l6-int8", "static-256"} <= everything.keys()
