@@ -27,7 +27,8 @@ from pi_rank.results import ProcessorTrace
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 PROGRAMS = {"pi-rank", "python", "python3", "pip", "curl", "qmd"}
-NOT_TYPED = {"markdown", "mermaid", "text"}  # README's block is held by tests/memory/test_sample_memory.py
+# README's block is held by tests/memory/test_sample_memory.py, settings by tests/sources/test_docs.py.
+NOT_TYPED = {"markdown", "mermaid", "text", "json", "toml"}
 PORT = 8001  # the one that docs/recall.md shows, and the default
 END = "[the next command]"
 # What a reader looks for in the answers of a line that begins like this.

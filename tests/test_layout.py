@@ -35,7 +35,7 @@ LAYERS = {
         {"memory", "embedding", "ranking", "serving"},
         {"block", "context", "results"},
         {"store", "batch_files", "places", "sources"},
-        {"snapshot"},
+        {"snapshot", "transfer"},
         {"turn"},
         {"engine"},
         {"once", "injection", "recall", "qmd"},

@@ -55,6 +55,8 @@ COMMANDS = {
     "mcp": Command("qmd:configure_mcp", "the MCP server, over stdio or HTTP"),
     "trust": Command("trust:configure", "use a folder's settings and memory from now on; list those in use"),
     "untrust": Command("trust:configure_untrust", "take trust in a folder back"),
+    "import": Command("transfer.imports:configure", "a new memory root from memory in other forms"),
+    "export": Command("transfer.exports:configure", "memory as JSON lines, Markdown or MCP memory"),
     "doctor": Command("doctor:configure", "check the installation, the model, the memory and the store"),
 }
 

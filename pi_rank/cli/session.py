@@ -14,6 +14,7 @@ from pi_rank.cli.progress import embedding_progress
 if TYPE_CHECKING:
     from pi_rank.context import SessionContext
     from pi_rank.engine import MemoryEngine
+    from pi_rank.memory.contents import Skipped
     from pi_rank.results import SyncReport
 
 
@@ -57,11 +58,7 @@ def embed(engine: MemoryEngine) -> SyncReport:
 
 def tell_problems(report: SyncReport) -> None:
     """The first skipped lines and each warning of a sync, as one line each on stderr."""
-    for line in report.skipped[:MOST_SKIPPED]:
-        note(f"skipped {line.file}:{line.line}: {line.reason}")
-    if len(report.skipped) > MOST_SKIPPED:
-        more = len(report.skipped) - MOST_SKIPPED
-        note(f"skipped {more:,} more lines; `pi-rank sync --json` names all {len(report.skipped):,}")
+    tell_skipped(report.skipped, "`pi-rank sync --json` names all")
     for warning in report.warnings:
         note(f"warning: {warning}")
 
@@ -71,6 +68,14 @@ def tell_warnings(warnings: Sequence[str], told: Sequence[str]) -> None:
     for warning in warnings:
         if warning not in told:
             note(f"warning: {warning}")
+
+
+def tell_skipped(skipped: Sequence[Skipped], where: str) -> None:
+    """The first skipped lines on stderr, and how many more there are."""
+    for line in skipped[:MOST_SKIPPED]:
+        note(f"skipped {line.file}:{line.line}: {line.reason}")
+    if len(skipped) > MOST_SKIPPED:
+        note(f"skipped {len(skipped) - MOST_SKIPPED:,} more lines; {where} {len(skipped):,}")
 
 
 def turn(arguments: argparse.Namespace, prompt: str) -> SessionContext:

@@ -43,6 +43,7 @@ class Maker:
         own_id: str | None = None,
         tags: Iterable[str] = (),
         under: Sequence[str] = (),
+        ordered: bool = False,
         **fields: Any,  # noqa: ANN401
     ) -> SourceLine:
         """A record that says `text`, in that line.
@@ -50,10 +51,10 @@ class Maker:
         :param statement: what it says to who does not see its surroundings; `text` by default.
         :param own_id: the id that it has where it comes from; without one, its text and file make it.
         :param under: the headings that it stands under, outermost first.
+        :param ordered: each tag has its place, and none is left out because another one says the same.
         """
         made = own_id or self._id(text)
-        named = {tag.casefold(): tag for each in reversed([*tags]) if (tag := each.strip())}
-        all_tags = list(reversed(named.values()))[:MOST_TAGS]
+        all_tags = list(tags) if ordered else _distinct(tags)
         evidence = {"type": self.source, "ref": f"{self.place}:{line}"}
         if under:
             evidence["note"] = " › ".join(under)
@@ -73,6 +74,11 @@ class Maker:
         self._seen[words] += 1
         said = f"{self.place}\0{words}\0{self._seen[words]}"
         return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:ID_DIGITS]
+
+
+def _distinct(tags: Iterable[str]) -> list[str]:
+    named = {tag.casefold(): tag for each in reversed([*tags]) if (tag := each.strip())}
+    return list(reversed(named.values()))[:MOST_TAGS]
 
 
 def shown(path: Path) -> str:

@@ -49,12 +49,12 @@ def _records(maker: Maker, number: int, item: dict[str, Any]) -> Iterator[Source
         yield from _entity(maker, number, item)
     elif kind == "relation":
         start, relation, end = (_text(item, key) for key in ("from", "relationType", "to"))
-        words = relation.replace("_", " ")
         yield maker.record(
             number,
             f"{start}\0{relation}\0{end}",
-            statement=f"{start} {words} {end}",
-            tags=[start, end, words],
+            statement=f"{start} {relation.replace('_', ' ')} {end}",
+            tags=[start, end, relation],
+            ordered=True,
             memory_kind="fact",
         )
     else:
@@ -75,11 +75,17 @@ def _entity(maker: Maker, number: int, item: dict[str, Any]) -> Iterator[SourceL
         yield maker.record(
             number,
             f"{name}\0{said}",
-            statement=said if said.casefold().startswith(name.casefold()) else f"{name}: {said}",
+            statement=said if _names(said, name) else f"{name}: {said}",
             tags=[name, kind],
+            ordered=True,
             memory_kind="fact",
             updated_at=when if isinstance(when, str) else None,
         )
+
+
+def _names(said: str, name: str) -> bool:
+    """Whether an observation says what it is about; one that begins as we would begin it gets it again."""
+    return said.casefold().startswith(name.casefold()) and not said.startswith(f"{name}: ")
 
 
 def _text(item: dict[str, Any], key: str) -> str:

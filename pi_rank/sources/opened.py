@@ -66,6 +66,13 @@ def letta(spec: SourceSpec, folder: Path) -> Sequence[MemorySource]:
     return [_made(LettaMemory, spec, _base(spec, folder))]
 
 
+def pi_jsonl(spec: SourceSpec, folder: Path) -> Sequence[MemorySource]:
+    """A file of PI's records."""
+    from pi_rank.sources.pi_jsonl import PiJsonl
+
+    return [_made(PiJsonl, spec, _base(spec, folder))]
+
+
 def hermes(spec: SourceSpec, folder: Path) -> Sequence[MemorySource]:
     """Hermes Agent's memory folder."""
     from pi_rank.sources.hermes import HermesMemory

@@ -30,6 +30,7 @@ OWN: dict[str, tuple[str, str]] = {
     "obsidian": ("opened:notes", "a vault of Markdown notes"),
     "mem0": ("opened:mem0", "memories that mem0 gave out as JSON"),
     "letta": ("opened:letta", "a Letta agent's memory folder"),
+    "jsonl": ("opened:pi_jsonl", "PI's own records in a file, as `pi-rank export` writes them"),
     "hermes": ("opened:hermes", "Hermes Agent's MEMORY.md and USER.md (~/.hermes/memories)"),
 }
 
