@@ -6,12 +6,11 @@ import re
 from datetime import date
 from typing import NamedTuple
 
-from tests.reference.root_contents import plain_records
-
 from pi_rank import SessionContext
 from pi_rank.memory.root import MemoryRoot
 from tests.campaign.corpus import as_bytes
 from tests.campaign.values import raw_line, record, spoil, text, words
+from tests.reference.files.root_contents import plain_records
 from tests.reference.processors import exclusion, misplaced
 from tests.support.memory_files import replace_with
 
