@@ -66,6 +66,8 @@ LAYERS = {
         {"history"},
         {"growing"},
         {"target", "tokens", "novelty", "per_call", "prefix_check", "render"},
+        {"call"},
+        {"append"},
         {"write"},
         {"injector"},
         {"adapters"},
@@ -199,7 +201,9 @@ PUBLIC_NAMES = {
     "pi_rank.injection": [
         "InjectionResult",
         "Injector",
+        "OwnText",
         "echoes",
+        "find_tripping",
         "inject",
         "own_words",
         "quarantine",

@@ -15,7 +15,8 @@ class InjectionResult(msgspec.Struct, frozen=True, kw_only=True):
     `outgoing` is what to send: the caller's own list in `persist` mode, a copy with the text added in
     `per_call` mode. `bytes` and `tokens` are those of the text added by this call (tokens are an estimate),
     `bytes_saved` and `tokens_saved` what the full block would have added on top. `prefix_breaking` means that
-    the next request cannot have this one as its prefix.
+    the next request cannot have this one as its prefix. `texts` are the outcomes of an injector's own texts,
+    which are written before the memory.
     """
 
     outcome: Outcome
@@ -33,11 +34,12 @@ class InjectionResult(msgspec.Struct, frozen=True, kw_only=True):
     tracking_id: str = ""
     prefix_breaking: bool = False
     outgoing: list[Any] = []
+    texts: tuple[InjectionResult, ...] = ()
 
     @property
     def wrote(self) -> bool:
-        """Whether text was added."""
-        return self.outcome == "written"
+        """Whether text was added, of the memory or of one of the injector's own texts."""
+        return self.outcome == "written" or any(text.outcome == "written" for text in self.texts)
 
     def __str__(self) -> str:
         return f"{self.outcome}: {self.reason}" if self.reason else self.outcome

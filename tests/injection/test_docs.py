@@ -21,7 +21,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "injection.md"
     not hasattr(MemoryEngine, "record_statuses"), reason="MemoryEngine.record_statuses is not there"
 )
 def test_the_example_runs_as_it_stands(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("pi_rank.engine.default_store_path", lambda root: tmp_path / "store.sqlite3")
+    monkeypatch.setattr("pi_rank.engine.default_store_path", lambda root, *_: tmp_path / "store.sqlite3")
     shutil.copytree(Path(pi_rank.__file__).parent / "sample", tmp_path / "root")
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     names = {"root": tmp_path / "root"}

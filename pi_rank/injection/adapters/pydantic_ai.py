@@ -14,9 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pi_rank.injection.adapters import missing
+from pi_rank.injection.history.consumers import strip_injected
 from pi_rank.injection.history.marks import read_mark
 from pi_rank.injection.history.messages import RawMessage
+from pi_rank.injection.history.objects import ObjectKind, register
 from pi_rank.injection.injector import Injector
+from pi_rank.injection.result import InjectionResult
 
 try:
     from pydantic_ai import RunContext
@@ -34,6 +37,9 @@ except ImportError as error:
     raise missing("pydantic-ai", "pydantic-ai") from error
 
 
+_EARLIER: RawMessage = {"role": "other", "content": None}  # a message in which there is nothing to look for
+
+
 @dataclass
 class PydanticMemory(AbstractCapability[Any]):
     """The capability: before each request, in the run's history or, per call, in the request alone."""
@@ -41,26 +47,54 @@ class PydanticMemory(AbstractCapability[Any]):
     injector: Injector
 
     async def before_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:  # noqa: ANN401
-        """Called by the agent before each model request."""
-        changed = self._injected(list(request_context.messages))
-        request_context.messages = changed
-        if self.injector.mode == "persist":
-            ctx.messages[:] = changed
+        """Called by the agent before each model request; other runs go on while the memory is asked."""
+        messages: list[ModelMessage] = list(request_context.messages)
+        if not messages or not isinstance(messages[-1], ModelRequest):
+            return request_context
+        result = await self.injector.ainject(_views(messages), dialect="strands")
+        if result.wrote:
+            changed = _written(messages, result)
+            request_context.messages = changed
+            if self.injector.mode == "persist":
+                ctx.messages[:] = changed
         return request_context
-
-    def _injected(self, messages: list[ModelMessage]) -> list[ModelMessage]:
-        result = self.injector.inject([_raw(message) for message in messages], dialect="strands")
-        if not result.wrote:
-            return messages
-        added = result.outgoing[result.message_index]["content"][-1]
-        text = TextContent(added["text"], metadata=added["metadata"])
-        at = result.message_index
-        return [*messages[:at], _with_text(messages[at], text), *messages[at + 1 :]]
 
 
 def without_injected(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     """The history as the user had it, for titles, previews, summaries and extraction."""
-    return [_stripped(message) if isinstance(message, ModelRequest) else message for message in messages]
+    return strip_injected(messages)
+
+
+def _written(messages: list[ModelMessage], result: InjectionResult) -> list[ModelMessage]:
+    """The messages with what was written: the injector's own texts, then the memory."""
+    changed = list(messages)
+    for each in (*result.texts, result):
+        if each.outcome == "written":
+            at = each.message_index
+            added = next(p for p in result.outgoing[at]["content"] if _block_id(p) == each.block_id)
+            changed[at] = _with_text(changed[at], TextContent(added["text"], metadata=added["metadata"]))
+    return changed
+
+
+def _block_id(part: dict[str, Any]) -> str:
+    mark = read_mark((part.get("metadata") or {}).get("injected"))
+    return mark.id if mark is not None else ""
+
+
+def _views(messages: list[ModelMessage]) -> list[RawMessage]:
+    """The views of what an injector has to look at: the user's prompts, and the messages of this turn."""
+    first = next((i for i in range(len(messages) - 1, -1, -1) if _prompts(messages[i])), 0)
+    earlier = [_raw(m) if isinstance(m, ModelRequest) and _marked(m) else _EARLIER for m in messages[:first]]
+    return earlier + [_raw(message) for message in messages[first:]]
+
+
+def _prompts(message: ModelMessage) -> bool:
+    return isinstance(message, ModelRequest) and any(isinstance(p, UserPromptPart) for p in message.parts)
+
+
+def _marked(message: ModelRequest) -> bool:
+    """Whether a message may hold injected text: its prompt is then a list."""
+    return any(isinstance(p, UserPromptPart) and not isinstance(p.content, str) for p in message.parts)
 
 
 def _raw(message: ModelMessage) -> RawMessage:
@@ -96,19 +130,43 @@ def _with_text(message: Any, added: TextContent) -> Any:  # noqa: ANN401 - a Mod
     return replace(message, parts=[*parts[:-1], replace(last, content=[*items, added])])
 
 
-def _stripped(message: ModelRequest) -> ModelRequest:
-    parts = [
-        replace(p, content=_own(p.content)) if isinstance(p, UserPromptPart) else p for p in message.parts
-    ]
-    return replace(message, parts=[p for p in parts if not isinstance(p, UserPromptPart) or p.content])
+def _rebuilt(message: Any, raw: RawMessage) -> Any:  # noqa: ANN401 - a ModelRequest
+    """The request with the texts of a changed view, each in its place; an empty prompt is left out."""
+    left = list(raw["content"])
+    parts: list[Any] = []
+    for part in message.parts:
+        if not isinstance(part, UserPromptPart):
+            if isinstance(part, ToolReturnPart):
+                left = left[1:]
+            parts.append(part)
+            continue
+        items = [part.content] if isinstance(part.content, str) else list(part.content)
+        kept: list[Any] = []
+        for item in items:
+            if left and _same(item, left[0]):
+                kept.append(_item(item, left.pop(0)))
+        if isinstance(part.content, str) and kept:
+            parts.append(replace(part, content=kept[0]))
+        elif kept:
+            parts.append(replace(part, content=kept))
+    return replace(message, parts=parts)
 
 
-def _own(content: Any) -> Any:  # noqa: ANN401 - a string, or a sequence of UserContent
-    if isinstance(content, str):
-        return content
-    return [item for item in content if not _is_injected(item)]
+def _same(item: Any, block: dict[str, Any]) -> bool:  # noqa: ANN401 - any UserContent
+    """Whether a view's block is that of an item: the same text or media, or what is left of its text."""
+    seen = _block(item)
+    if "text" not in block or "text" not in seen:
+        return seen.get("document") is block.get("document", seen)
+    id_of = _block_id
+    return block["text"] in seen["text"] or bool(id_of(block) and id_of(block) == id_of(seen))
 
 
-def _is_injected(item: Any) -> bool:  # noqa: ANN401
-    metadata = item.metadata if isinstance(item, TextContent) else None
-    return isinstance(metadata, dict) and read_mark(metadata.get("injected")) is not None
+def _item(item: Any, block: dict[str, Any]) -> Any:  # noqa: ANN401 - any UserContent
+    if isinstance(item, str):
+        return block["text"]
+    if isinstance(item, TextContent):
+        return replace(item, content=block["text"], metadata=block.get("metadata"))
+    return item
+
+
+register(ObjectKind((ModelRequest, ModelResponse), "strands", _raw, _rebuilt))

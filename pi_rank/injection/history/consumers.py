@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from pi_rank.injection.history.dialects import Dialect, outside_content
+from pi_rank.injection.history.dialects import Dialect, detect, outside_content
 from pi_rank.injection.history.live import may_hold_marks
 from pi_rank.injection.history.messages import Block, Message, RawMessage, message_marks, metadata_of, view
+from pi_rank.injection.history.objects import as_plain, kind_of
 
 _WORD = re.compile(r"\w+")
 SHINGLE_WORDS = 5  # shorter runs of words are shared by texts that have nothing to do with each other
@@ -21,11 +22,19 @@ def strip_injected(messages: Sequence[Any], dialect: Dialect | None = None) -> l
     """The conversation without injected text: for extraction, summaries, titles, previews, exports and
     replays.
 
-    A new list; messages that hold nothing injected are the caller's own dicts. A message that held nothing
+    A new list; messages that hold nothing injected are the caller's own. They may be dicts or the message
+    objects of a framework whose adapter is imported; these come back as objects. A message that held nothing
     else is left out; one with tool results keeps them, so that no tool call loses its answer.
     """
-    stripped = (_strip(message) for message in view(messages, dialect))
-    return [raw for raw in stripped if raw is not _EMPTY]
+    kind = kind_of(messages)
+    kept = []
+    for given, message in zip(messages, view(messages, dialect), strict=True):
+        stripped = _strip(message)
+        if stripped is message.raw:
+            kept.append(given)
+        elif stripped is not _EMPTY:
+            kept.append(stripped if kind is None else kind.rebuilt(given, stripped))
+    return kept
 
 
 def own_words(messages: Sequence[Any], dialect: Dialect | None = None) -> str:
@@ -33,7 +42,10 @@ def own_words(messages: Sequence[Any], dialect: Dialect | None = None) -> str:
 
     Messages that hold only tool results or injected text are passed over.
     """
-    for message in reversed(view(messages, dialect)):
+    kind = kind_of(messages[-1:])
+    found = dialect or (detect(messages) if kind is None else kind.dialect)
+    for raw in reversed(messages):
+        message = Message(as_plain(raw) if kind is None else kind.view(raw), found)
         if message.role == "user" and (text := message.own_text().strip()):
             return text
     return ""

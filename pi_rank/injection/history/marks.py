@@ -44,6 +44,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `digest` is that of the text without leading newlines, of which it has `lead`; `chars` is its whole
     length,
     `start` where it was put into a string content, `ends` a checksum of its first and of its last characters.
+    `tools` is what the block changes about the tools that may be called (`pi_rank.injection.tools`).
     `tracked` says that the message had no tracking id before. `quarantined` is when the text was replaced,
     `quarantined_digest` the digest that it had before.
     """
@@ -66,6 +67,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     lead: int = 0
     ends: str = ""
     tracked: bool = False
+    tools: dict[str, Any] = {}
     per_call: bool = False
     quarantined: str = ""
     quarantined_digest: str = ""

@@ -16,6 +16,7 @@ from pi_rank.injection.history import dialects
 from pi_rank.injection.history.dialects import BlockKind, Dialect
 from pi_rank.injection.history.find import Place, is_whole, locate
 from pi_rank.injection.history.marks import Mark, read_mark, text_digest
+from pi_rank.injection.history.objects import as_plain, kind_of
 
 RawMessage = dict[str, Any]
 Role = Literal["user", "assistant", "tool", "system", "other"]
@@ -94,9 +95,15 @@ class Message:
 
 
 def view(messages: Sequence[Any], dialect: Dialect | None = None) -> list[Message]:
-    """The conversation as views, its dialect found by looking at it unless it is given."""
+    """The conversation as views, its dialect found by looking at it unless it is given.
+
+    :raises TypeError: it holds objects of a framework whose adapter is not imported.
+    """
+    kind = kind_of(messages)
+    if kind is not None:
+        return [Message(kind.view(message), kind.dialect) for message in messages]
     found = dialect or dialects.detect(messages)
-    return [Message(raw, found) for raw in messages]
+    return [Message(as_plain(raw), found) for raw in messages]
 
 
 def role_of(raw: Any) -> Role:  # noqa: ANN401 - half-written histories hold anything
@@ -153,7 +160,7 @@ def blocks_of(raw: Any, dialect: Dialect) -> list[Block]:  # noqa: ANN401
 
 
 def _listed_blocks(content: list[Any], dialect: Dialect, marks: list[Mark]) -> list[Block]:
-    blocks = [_block(part, dialect) for part in content]
+    blocks = [_block(as_plain(part), dialect) for part in content]
     claimed = {block.mark.id for block in blocks if block.mark is not None}
     cut = any(block.mark is not None and not block.intact for block in blocks)
     unclaimed = [mark for mark in marks if mark.id not in claimed]

@@ -1,18 +1,22 @@
-"""The one operation that edits history: a block that trips a guardrail becomes a fixed placeholder."""
+"""The one operation that edits history: a block that trips a guardrail becomes a fixed placeholder.
+
+for block_id in find_tripping(messages, guardrail_refuses):
+    quarantine(messages, block_id)
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
 import msgspec
 
 from pi_rank.errors import ContextError
-from pi_rank.injection.history import dialects
-from pi_rank.injection.history.dialects import Dialect
-from pi_rank.injection.history.live import marks_in
+from pi_rank.injection.history.dialects import Dialect, detect
 from pi_rank.injection.history.marks import Mark, mark_to_dict, place_of
-from pi_rank.injection.history.messages import Block, Message, RawMessage, metadata_of
+from pi_rank.injection.history.messages import Block, Message, RawMessage, metadata_of, view
+from pi_rank.injection.history.objects import kind_of
 
 PLACEHOLDER = "[Recalled memory was removed here by a guardrail.]"
 
@@ -31,19 +35,45 @@ class Quarantine(msgspec.Struct, frozen=True):
     reason: str = "quarantine"
 
 
-def quarantine(messages: list[RawMessage], block_id: str, dialect: Dialect | None = None) -> Quarantine:
+def quarantine(messages: list[Any], block_id: str, dialect: Dialect | None = None) -> Quarantine:
     """Replace the injected block with this id by a fixed placeholder, in place.
 
+    The messages may be the objects of a framework whose adapter is imported; the list then holds a new
+    object in
+    the place of the one with the block. Store it where your framework keeps its own copy.
+
     :raises ContextError: no block of the conversation has this id.
+    :raises TypeError: the messages are objects of a framework whose adapter is not imported.
     """
-    found = dialect or dialects.detect(messages)
-    for index, raw in enumerate(messages):
+    kind = kind_of(messages)
+    found = dialect or (detect(messages) if kind is None else kind.dialect)
+    for index, message in enumerate(messages):
+        raw = message if kind is None else kind.view(message)
         for block in Message(raw, found).blocks:
             if block.mark is not None and block.mark.id == block_id:
                 _replace(raw, block, block.mark)
+                if kind is not None:
+                    messages[index] = kind.rebuilt(message, raw)
                 return Quarantine(block_id, index, block.mark.record_ids)
-    known = ", ".join(mark.id for mark in marks_in(messages, found)) or "none"
+    known = ", ".join(block.mark.id for block in _injected(messages, dialect) if block.mark) or "none"
     raise ContextError(f"no injected block has the id {block_id!r}; the conversation holds: {known}")
+
+
+def find_tripping(
+    messages: Sequence[Any], trips: Callable[[str], bool], dialect: Dialect | None = None
+) -> list[str]:
+    """Ids of the injected blocks whose text a guardrail refuses, the newest first.
+
+    :param trips: asks the guardrail about one text.
+    """
+    blocks = list(_injected(messages, dialect))
+    return [block.mark.id for block in reversed(blocks) if block.mark is not None and trips(block.text)]
+
+
+def _injected(messages: Sequence[Any], dialect: Dialect | None) -> Iterator[Block]:
+    for message in view(messages, dialect):
+        if message.role == "user":
+            yield from (block for block in message.blocks if block.mark is not None)
 
 
 def _replace(raw: RawMessage, block: Block, mark: Mark) -> None:

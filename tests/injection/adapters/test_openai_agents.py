@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import warnings
 
 import pytest
 
@@ -14,10 +15,12 @@ from agents import Agent, ModelResponse, RunConfig, Runner, SQLiteSession, Usage
 from agents.models.interface import Model
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
-from pi_rank.injection import Injector, strip_injected
+from pi_rank.errors import ContextError
+from pi_rank.injection import Injector, OwnText, strip_injected
 from pi_rank.injection.adapters.openai_agents import run_config
 from pi_rank.injection.history.live import marks_in
 from pi_rank.injection.prefix_check import check_prefixes
+from pi_rank.injection.render import pin_rules
 from tests.injection.sessions import TOPICS, topic_memory
 
 
@@ -59,7 +62,7 @@ def run(model, session, config, text):
 
 
 def config_on(memory, **injector):
-    return run_config(Injector(memory, **injector), RunConfig(tracing_disabled=True))
+    return run_config(Injector(memory, **injector), RunConfig(tracing_disabled=True), server_state=False)
 
 
 def test_ten_turns_with_tools_and_a_restart_keep_the_prefix(tmp_path):
@@ -113,3 +116,41 @@ def test_without_a_session_the_callers_own_list_is_injected():
     assert check_prefixes(model.requests).breaks == ()
     assert "injected" not in json.dumps(model.requests)
     assert "About review: rule number 0" in json.dumps(model.requests[1]["input"][-1])
+
+
+def test_a_run_without_a_session_says_that_it_goes_without_memory(tmp_path):
+    model, config = ScriptedModel(), config_on(topic_memory())
+    with pytest.warns(UserWarning, match="no session to store memory in"):
+        run(model, None, config, "tell me about tests")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(model, SQLiteSession("s", str(tmp_path / "session.sqlite")), config, "tell me about tests")
+        run(model, None, config, "hello there")  # there is no memory for it
+        items = [{"role": "user", "content": "tell me about tests"}]
+        asyncio.run(Injector(topic_memory()).ainject(items))
+        run(model, None, config, items)
+    assert [json.dumps(r["input"]).count("rule number 0") for r in model.requests] == [0, 1, 0, 1]
+
+
+def test_a_per_call_injector_has_to_know_who_keeps_the_conversation():
+    with pytest.raises(ContextError, match="needs server_state=False, or True"):
+        run_config(Injector(topic_memory(), mode="per_call"))
+    kept = run_config(
+        Injector(topic_memory(), mode="per_call"), RunConfig(tracing_disabled=True), server_state=True
+    )
+    model = ScriptedModel()
+    run(model, None, kept, "tell me about tests")
+    assert "rule number" not in json.dumps(model.requests)
+
+
+def test_operator_text_is_a_developer_message_by_the_pinned_rules(tmp_path):
+    policy = OwnText(source="policy", content="Read-only.", rendering="developer", operator_text=True)
+    injector = Injector(topic_memory(), texts=[policy])
+    rules = pin_rules("openai_responses", "gpt-5")
+    config = run_config(injector, RunConfig(tracing_disabled=True), rules=rules)
+    model, session = ScriptedModel(), SQLiteSession("s", str(tmp_path / "session.sqlite"))
+    for topic in ("tests", "review"):
+        run(model, session, config, f"tell me about {topic}")
+    roles = [item["role"] for item in model.requests[-1]["input"]]
+    assert roles == ["user", "developer", "assistant", "user"]
+    assert check_prefixes(model.requests).breaks == ()
