@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -40,6 +41,21 @@ def open_private(path: str | Path, flags: int, mode: int = 0o600) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def refuse_planted(path: Path) -> None:
+    """Let nobody have a file, or a link, wait for us under a name that can be guessed.
+
+    :raises OSError: what is at `path` is another user's, in a folder where everybody may write.
+    """
+    if os.name != "posix":
+        return
+    try:
+        found, folder = path.lstat(), path.parent.stat()
+    except OSError:
+        return  # there is nothing, or whoever opens it meets the reason
+    if found.st_uid not in (os.geteuid(), 0) and folder.st_mode & stat.S_IWOTH:
+        raise OSError(errno.EPERM, f"{path} was put there by another user, where everybody may write")
 
 
 def replace_private(path: Path, data: bytes, mode: int = 0o600) -> None:

@@ -7,13 +7,16 @@ import re
 from glob import escape
 from pathlib import Path
 
+from pi_rank.errors import StoreError
 from pi_rank.files.cache import cache_folder
+from pi_rank.files.private import refuse_planted
 
 STORE_NAME = "store.sqlite3"
 APPLICATION_ID = 0x50495231  # "PIR1", in the file's header: what `file` and SQLite tools show
 # Begins a store's own name, which stands on one of the file's first pages; so do the tables' declarations.
 _NAME_PREFIX = "pi_rank-"
 _SIGNS = re.compile(rb"pi_rank-[0-9a-f]{24}|CREATE VIRTUAL TABLE records_fts USING fts5")
+BESIDE = ("", "-wal", "-shm", "-journal")  # the store's file, and SQLite's own
 _ID_AT, _HEAD_BYTES = 68, 1 << 18
 
 
@@ -45,6 +48,18 @@ def make_place(path: Path) -> None:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
             return  # another process was first
+
+
+def refuse_planted_store(path: Path) -> None:
+    """Open no store, and none of the files that SQLite keeps beside it, that another user put there for us.
+
+    :raises StoreError: one was.
+    """
+    try:
+        for ending in BESIDE:
+            refuse_planted(path.with_name(path.name + ending))
+    except OSError as error:
+        raise StoreError(f"{error.strerror}; name another with --store or PI_RANK_CACHE_DIR") from None
 
 
 def close_to_others(path: Path) -> None:

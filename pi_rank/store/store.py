@@ -18,7 +18,7 @@ from pi_rank.results import SyncReport
 from pi_rank.store.checks import check_names, check_state, record_faults, state_row, vector_faults
 from pi_rank.store.kept import Kept, read_kept, root_name, unsure_of_tombstones, with_kept
 from pi_rank.store.model import ModelChoice, hand_over, read_choice, write_choice
-from pi_rank.store.places import STORE_NAME, stores_folder
+from pi_rank.store.places import STORE_NAME, refuse_planted_store, stores_folder
 from pi_rank.store.rows import RowChanges, StoreVersion, is_known, new_mark, read_changes
 from pi_rank.store.schema import (
     BUSY_SECONDS,
@@ -81,10 +81,12 @@ class MemoryStore:
         self.read_only = read_only
         self.unfolded = False  # whether this process has written to the log since it was folded
         self._lines: list[_Line] = []
+        refuse_planted_store(path)
         try:
             self._writer = None if read_only else self._line(read_only=False)
             self._reader = self._line(read_only=True)
             self._pulse = self._line(read_only=True)
+            refuse_planted_store(path)  # nor while it was opened
         except BaseException:
             self.close()
             raise

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pi_rank.files.private import open_private
+from pi_rank.files.private import open_private, refuse_planted
 from pi_rank.qmd.errors import IndexFileError
+from pi_rank.store.places import BESIDE
 from pi_rank.store.schema import transaction
 
 APPLICATION_ID = 0x50495251  # "PIRQ"
@@ -69,6 +70,7 @@ def open_index(path: Path, *, create: bool = False) -> sqlite3.Connection | None
     if not create and not path.is_file():
         return None
     with translated(path):
+        _refuse_planted(path)
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -81,6 +83,7 @@ def open_index(path: Path, *, create: bool = False) -> sqlite3.Connection | None
             path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
+            _refuse_planted(path)  # nor while it was opened
             if create:
                 _make(connection, path)
             elif not _is_ours(connection, path):
@@ -90,6 +93,14 @@ def open_index(path: Path, *, create: bool = False) -> sqlite3.Connection | None
             connection.close()
             raise
         return connection
+
+
+def _refuse_planted(path: Path) -> None:
+    try:
+        for ending in BESIDE:
+            refuse_planted(path.with_name(path.name + ending))
+    except OSError as error:
+        raise IndexFileError(f"{error.strerror}; name another with INDEX_PATH.") from error
 
 
 def _make_file(path: Path) -> None:

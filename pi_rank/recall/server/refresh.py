@@ -21,6 +21,7 @@ RETRY_SECONDS = 2.0
 # A file changed twice within its clock's step looks the same both times; after this long it is looked into
 # again.
 SETTLE_SECONDS = 2.2
+MOST_SKIPPED = 20  # lines named one by one: whoever starts a server may not read what it says
 _FOLDERS = ("memory", "memory/projects")
 Signature = tuple[tuple[str, int, int, int], ...]
 
@@ -48,8 +49,11 @@ class Refresher:
         """
         self._seen = files_signature(self._engine.root)
         report = self._engine.sync_records()
-        for problem in (*report.warnings, *(f"{s.file}:{s.line}: {s.reason}" for s in report.skipped)):
+        skipped = [f"{each.file}:{each.line}: {each.reason}" for each in report.skipped[:MOST_SKIPPED]]
+        for problem in (*report.warnings, *skipped):
             log.warning("%s", one_line(problem))  # a file's name may hold line breaks
+        if more := len(report.skipped) - len(skipped):
+            log.warning("%s more lines are left out; `pi-rank sync --json` names all", f"{more:,}")
         self._tell(self._engine.trouble)
         self._again_at = time.monotonic()
         self._engine.refresh()

@@ -289,6 +289,17 @@ def test_a_file_name_cannot_write_lines_of_the_log(memory):
     assert not [line for line in lines if line.startswith("pi-rank: all is well")]
 
 
+def test_a_file_that_is_no_memory_does_not_fill_the_log(memory):
+    """Nobody may read it: a server that has more to say than a pipe holds would never start."""
+    with (memory / "root" / "memory" / "L2.playbooks.jsonl").open("a") as file:
+        file.write("not json\n" * 5_000)
+    with running(memory) as server:
+        assert server.recall("deploy orchard")[0]["name"] == "mem_deploy"
+        lines = server.stop().splitlines()
+    assert len(lines) == 21
+    assert "4,980 more lines are left out; `pi-rank sync --json` names all" in lines[-1]
+
+
 def test_a_note_is_taken_back(memory, capsys):
     with running(memory, "--rate", "0") as server:
         first = server.post("/remember", {"content": "the password of the safe is hunter2"})[1]["id"]
