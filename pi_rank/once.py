@@ -11,10 +11,12 @@ from pi_rank.memory.root import find_memory_root
 from pi_rank.places import current_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import date
     from pathlib import Path
 
     from pi_rank.embedding import Embedder
+    from pi_rank.memory.sources.protocol import SourceSpec
     from pi_rank.results import RetrievalContext
 
 
@@ -27,6 +29,7 @@ def build_retrieval_context(
     model: str | Embedder | None = "default",
     today: date | None = None,
     max_bytes: int = MAX_BLOCK_BYTES,
+    sources: Sequence[SourceSpec] | None = None,
 ) -> RetrievalContext:
     """One turn on one memory root, brought up to date first: for scripts and notebooks.
 
@@ -35,11 +38,12 @@ def build_retrieval_context(
     :param root: None finds it as PI does (`find_memory_root`).
     :param working_directory: where the prompt is asked: decides profile and project. By default the folder
         that the process works in.
+    :param sources: memory in other forms, as in `MemoryEngine.open`.
     :raises PiRankError: the root or the store cannot be used.
     """
     where = current_folder() if working_directory is None else str(working_directory)
     folder = find_memory_root(root, where)
-    with MemoryEngine.open(folder, store=store, model=model) as engine:
+    with MemoryEngine.open(folder, store=store, model=model, sources=sources) as engine:
         engine.catch_up()
         context = SessionContext(latest_user_message=prompt, working_directory=where)
         return engine.build_retrieval_context(context, today=today, max_bytes=max_bytes)

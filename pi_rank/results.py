@@ -9,6 +9,7 @@ import msgspec
 
 from pi_rank.memory.contents import Skipped
 from pi_rank.memory.records import Layer, MemoryRecord
+from pi_rank.memory.sources.protocol import origin_of
 
 Mode = Literal["hybrid", "lexical", "terms", "semantic", "id", "name", "none"]
 # By which the pi coding agent knows messages of PI's memory again.
@@ -180,7 +181,11 @@ def hit_to_dict(hit: Hit) -> dict[str, Any]:
 
 
 def record_to_dict(record: MemoryRecord) -> dict[str, Any]:
-    """What identifies a record, how it is meant and what it says, JSON-ready: the same at every door."""
+    """What identifies a record, how it is meant and what it says, JSON-ready: the same at every door.
+
+    `origin` is the file and line of one that a source has read; PI's own have none.
+    """
+    origin = origin_of(record)
     return {
         "id": record.id,
         "layer": record.layer,
@@ -188,4 +193,5 @@ def record_to_dict(record: MemoryRecord) -> dict[str, Any]:
         "confidence": record.confidence,
         "rule_type": record.rule_type,
         "statement": record.statement,
+        **({"origin": origin} if origin else {}),
     }

@@ -34,7 +34,9 @@ def print_selected(result: RetrievalContext) -> None:
         print("Nothing was selected.")
         return
     from pi_rank.block.lines import statement_line
+    from pi_rank.memory.sources.protocol import origin_of
 
+    titles = ["selected", "layer", "conf", "score", "from", "statement"]
     rows = [
         [
             hit.id,
@@ -46,7 +48,12 @@ def print_selected(result: RetrievalContext) -> None:
         ]
         for hit in result.selected
     ]
-    print_table(["selected", "layer", "conf", "score", "from", "statement"], rows)
+    places = [origin_of(hit.record) for hit in result.selected]
+    if any(places):  # of memory in other forms than PI's
+        titles.insert(5, "in")
+        for row, place in zip(rows, places, strict=True):
+            row.insert(5, place)
+    print_table(titles, rows)
 
 
 def sources(hit: Hit) -> str:

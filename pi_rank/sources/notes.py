@@ -68,7 +68,7 @@ class NoteSource(FileSource):
         title = matter.text("title") or path.stem
         maker = Maker(self.name, shown(path), **of_note(matter, day))
         passages = list(read_passages(without_hidden(lines)[matter.body_line - 1 :], matter.body_line))
-        said = [passage for passage in passages if passage.item and _is_said(passage.text)]
+        said = [passage for passage in passages if passage.item and is_said(passage.text)]
         for passage in said:
             yield _said(maker, passage, title, matter)
         if self._prose or not said:
@@ -110,7 +110,7 @@ def sections(
         else:
             groups.append([passage])
     for group in groups:
-        text = " ".join(_ended(said) for passage in group if (said := _plain(_with_lead(passage))))
+        text = " ".join(_ended(said) for passage in group if (said := plain(_with_lead(passage))))
         if not text:
             continue
         first, heading = group[0], _heading(group[0])
@@ -121,9 +121,9 @@ def sections(
             yield maker.record(first.line, text, statement=said, tags=all_tags, under=heading, **fields)
             continue
         for passage in group:
-            if not _plain(passage.text):
+            if not plain(passage.text):
                 continue
-            said = _plain(statement_of(passage) if passage.path else f"{title}: {passage.text}")
+            said = plain(statement_of(passage) if passage.path else f"{title}: {passage.text}")
             all_tags = [*tags_of(passage), *tags, *_tags_in(passage.text)]
             yield maker.record(
                 passage.line, passage.text, statement=said, tags=all_tags, under=passage.path, **fields
@@ -141,7 +141,8 @@ def without_hidden(lines: list[str]) -> list[str]:
     return "".join("\n" * part.count("\n") if at % 2 else part for at, part in enumerate(parts)).split("\n")
 
 
-def _is_said(text: str) -> bool:
+def is_said(text: str) -> bool:
+    """Whether a list item is an observation or a relation of basic-memory's."""
     return bool(_OBSERVATION.match(text) or _RELATION.match(text))
 
 
@@ -150,15 +151,15 @@ def _said(maker: Maker, passage: Passage, title: str, matter: FrontMatter) -> So
     tags = [*matter.words("tags"), *_tags_in(passage.text)]
     observed = _OBSERVATION.match(passage.text)
     if observed:
-        text = _plain(observed["content"])
+        text = plain(observed["content"])
         rule = observed["category"].strip()
         return maker.record(
             passage.line, passage.text, statement=f"{title}: {text}", tags=[title, *tags], ruleType=rule
         )
     related = _RELATION.match(passage.text)
-    assert related is not None  # `_is_said`
+    assert related is not None  # `is_said`
     target = related["target"].strip()
-    text = f"{title} {related['relation'].replace('_', ' ').strip()} {target}{_plain(related['rest'])}"
+    text = f"{title} {related['relation'].replace('_', ' ').strip()} {target}{plain(related['rest'])}"
     return maker.record(passage.line, passage.text, statement=text, tags=[title, target, *tags])
 
 
@@ -179,7 +180,7 @@ def _tags_in(text: str) -> list[str]:
     return _TAG.findall(text)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Without what is for Obsidian alone: links by their names, no embeds, block ids, marks of callouts.
 
     Tags at the end go as well, since they are tags of the record; the context behind them stays.

@@ -86,13 +86,13 @@ class _Said:
     """What the records so far say, and which of them says it."""
 
     def __init__(self) -> None:
-        self._places: dict[tuple[str, ...], tuple[str, dict[str, Any]]] = {}
+        self._places: dict[str, tuple[str, dict[str, Any]]] = {}
 
     def before(self, file: str, fields: dict[str, Any]) -> str:
         """The file in which the same has been said for the same place; else "", and this is noted."""
         scope = fields.get("scope") or {}
-        words = " ".join(str(fields.get("statement", "")).casefold().split())
-        key = words, str(scope.get("project")), str(fields.get("profile_id")), str(fields.get("status"))
+        words = str(fields.get("statement", "")).casefold()
+        key = f"{words}\0{scope.get('project')}\0{fields.get('profile_id')}\0{fields.get('status')}"
         first, known = self._places.setdefault(key, (file, fields))
         if known is fields:
             return ""

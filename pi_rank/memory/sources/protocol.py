@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from pi_rank.memory.files import Fingerprint
+from pi_rank.memory.records import MemoryRecord
 
 
 class SourceSpec(msgspec.Struct, frozen=True):
@@ -39,6 +40,12 @@ class SourceLine(NamedTuple):
 
     line: int
     fields: dict[str, Any]
+
+
+def origin_of(record: MemoryRecord) -> str:
+    """The file and line of a record that a source has read; "" for one of PI's own."""
+    first = record.evidence[0] if record.evidence else None
+    return first.ref if first is not None and record.id.startswith(f"{first.type}-") else ""
 
 
 class SourceFile(NamedTuple):

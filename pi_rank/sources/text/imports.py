@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 MOST_HOPS = 5
+MOST_PARTS = 32
 _IMPORT = re.compile(r"(?:^|(?<=\s))@([^\s`]+)")
 _CODE = re.compile(r"`[^`]*`")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
@@ -35,7 +36,7 @@ def read_imports(lines: list[str], file: Path, folder: Path) -> Iterator[Import]
     """
     for number, target in _targets(lines):
         written = target.rstrip(".,;:!?)]}'\"")
-        if Path(written).suffix.casefold() not in _TEXTS:
+        if Path(written).suffix.casefold() not in _TEXTS or not _may_be_a_path(written):
             continue
         path = _resolved(written, file)
         if path is not None and path.is_relative_to(folder):
@@ -61,6 +62,11 @@ def _targets(lines: list[str]) -> Iterator[tuple[int, str]]:
         elif not fence and "@" in line:
             for found in _IMPORT.finditer(_CODE.sub("", line)):
                 yield number, found[1]
+
+
+def _may_be_a_path(written: str) -> bool:
+    parts = written.replace("\\", "/").split("/")
+    return len(parts) <= MOST_PARTS and all(len(part.encode("utf-8", "replace")) <= 255 for part in parts)
 
 
 def _resolved(written: str, file: Path) -> Path | None:
