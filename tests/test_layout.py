@@ -40,8 +40,9 @@ LAYERS = {
         {"engine"},
         {"once", "injection", "recall", "qmd"},
         {"agents"},
-        {"cli"},
         {"daemon"},
+        {"cli"},
+        {"launch"},
     ),
     "pi_rank.recall": (
         {"types", "rows"},

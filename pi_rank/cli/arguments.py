@@ -58,6 +58,13 @@ def add_store_file(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_daemon(parser: argparse.ArgumentParser) -> None:
+    """`--no-daemon`, which `pi_rank.daemon.client` looks for before anything is parsed."""
+    parser.add_argument(
+        "--no-daemon", action="store_true", help="do the work in this process (see `pi-rank daemon`)"
+    )
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """`--json`: one JSON value on stdout and nothing else."""
     parser.add_argument("--json", action="store_true", help="print one JSON value")

@@ -10,10 +10,13 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, NoReturn, TextIO
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TextIO
 
 from pi_rank.errors import PiRankError
 from pi_rank.version import __version__
+
+if TYPE_CHECKING:
+    from pi_rank.daemon.engines import Engines
 
 OK, FAILED, USAGE = 0, 1, 2
 INTERRUPTED = 130  # 128 + SIGINT, what a shell reports for an interrupted program
@@ -35,12 +38,13 @@ class Command(NamedTuple):
 COMMANDS = {
     "demo": Command("demo:configure", "three turns on sample memory: blocks, what was left out, why"),
     "context": Command("context:configure", "the context block for one prompt"),
-    "hook": Command("hook:configure", "memory for one prompt of a coding agent, in its hook"),
-    "install": Command("install:configure", "put memory into a coding agent's configuration"),
-    "uninstall": Command("install:configure_uninstall", "take it out again"),
+    "hook": Command("agents.hook:configure", "memory for one prompt of a coding agent, in its hook"),
+    "install": Command("agents.install:configure", "put memory into a coding agent's configuration"),
+    "uninstall": Command("agents.install:configure_uninstall", "take it out again"),
     "installed": Command(
-        "install:configure_installed", "which agents have it, and the last failure of a hook"
+        "agents.install:configure_installed", "which agents have it, and the last failure of a hook"
     ),
+    "daemon": Command("daemon:configure", "the warm process that answers hooks and searches in milliseconds"),
     "batch": Command("batch:configure", "many turns from a file, answered on all cores"),
     "search": Command("search:configure", "ranked records for a query"),
     "prefix-check": Command("prefix_check:configure", "check that requests keep the provider's prompt cache"),
@@ -87,21 +91,26 @@ class Parser(argparse.ArgumentParser):
         self.exit(USAGE, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
 
 
-def main(argv: Sequence[str] | None = None, began: float | None = None) -> int:
+def main(
+    argv: Sequence[str] | None = None, began: float | None = None, engines: Engines | None = None
+) -> int:
     """Run one command and return its exit code.
 
     :param argv: without the program's name; None means `sys.argv`.
     :param began: when this process began, on the clock of `time.monotonic`, where that is known.
+    :param engines: the engines that are open already, in a process that answers for others.
     """
     _speak_utf8(sys.stdout, sys.stderr)
     words = sys.argv[1:] if argv is None else list(argv)
-    return _hook(words, began) if words[:1] == ["hook"] else _command(words)
+    if words[:1] == ["hook"]:
+        return _hook(words, began, engines)
+    return _command(words, engines)
 
 
-def _hook(words: list[str], began: float | None) -> int:
+def _hook(words: list[str], began: float | None, engines: Engines | None) -> int:
     """A hook's command: nothing that goes wrong reaches the agent, least of all as an exit code."""
     if {"-h", "--help"} & set(words):
-        return _command(words)
+        return _command(words, engines)
     from pi_rank.agents.failures import keep_failure
 
     said = io.StringIO()
@@ -109,7 +118,7 @@ def _hook(words: list[str], began: float | None) -> int:
         with contextlib.redirect_stderr(said), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             arguments = build_parser(words).parse_args(words)
-            arguments.began = began
+            arguments.began, arguments.engines = began, engines
             arguments.run(arguments)
             sys.stdout.flush()
     except BrokenPipeError:
@@ -123,12 +132,12 @@ def _hook(words: list[str], began: float | None) -> int:
     return OK
 
 
-def _command(words: list[str]) -> int:
+def _command(words: list[str], engines: Engines | None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default")
             warnings.showwarning = _show_warning
-            return _run(words)
+            return _run(words, engines)
     except KeyboardInterrupt:
         print("pi-rank: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -140,18 +149,22 @@ def _command(words: list[str]) -> int:
         return FAILED
 
 
-def _run(argv: list[str]) -> int:
+def _run(argv: list[str], engines: Engines | None) -> int:
     try:
         arguments = build_parser(argv).parse_args(argv)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else USAGE
+    arguments.engines = engines
     code: int = arguments.run(arguments)
     sys.stdout.flush()
     return code
 
 
 def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser for this command line: every command by name, only the one asked for with its options."""
+    """The parser for this command line: every command by name, only the one asked for with its options.
+
+    Where the line begins with a command, nobody asks for the others.
+    """
     parser = Parser(
         prog="pi-rank",
         description="Agent memory for one turn: what applies, ranked and fitted into one block of text.",
@@ -160,7 +173,8 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pi-rank {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, title="commands", parser_class=Parser)
     asked = next((word for word in argv if not word.startswith("-")), None)
-    for name, command in COMMANDS.items():
+    known = {asked: COMMANDS[asked]} if asked in COMMANDS and argv[0] == asked else COMMANDS
+    for name, command in known.items():
         child = commands.add_parser(name, help=command.summary, description=_sentence(command.summary))
         if name == asked:
             _configure(command)(child)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pi_rank.cli import arguments as options
@@ -23,16 +24,25 @@ MOST_SKIPPED = 20  # lines named one by one: of a file that is no memory at all,
 
 @contextmanager
 def opened(arguments: argparse.Namespace) -> Iterator[MemoryEngine]:
-    """The engine for `--root`, `--store` and `--model`."""
-    from pi_rank.engine import MemoryEngine
+    """The engine for `--root`, `--store`, `--model` and `--source`."""
     from pi_rank.memory.root import find_memory_root
     from pi_rank.memory.trusted import trusting
 
     with trusting(arguments.trust):
         root = find_memory_root(arguments.root, options.working_directory(arguments))
-        model, sources = options.model_name(arguments), options.sources(arguments)
-        with MemoryEngine.open(root, store=arguments.store, model=model, sources=sources) as engine:
+        with _engine(arguments, root) as engine:
             yield engine
+
+
+def _engine(arguments: argparse.Namespace, root: Path) -> AbstractContextManager[MemoryEngine]:
+    """An engine of this command's own, or one that is open already in the process that serves it."""
+    model, sources = options.model_name(arguments), options.sources(arguments)
+    if arguments.engines is not None and not sources:
+        lent: AbstractContextManager[MemoryEngine] = arguments.engines.opened(root, arguments.store, model)
+        return lent
+    from pi_rank.engine import MemoryEngine
+
+    return MemoryEngine.open(root, store=arguments.store, model=model, sources=sources)
 
 
 def synced(engine: MemoryEngine) -> SyncReport:

@@ -53,8 +53,16 @@ def _plain(text: str) -> tuple[str, list[int] | None]:
     if text.isascii() or not _DRESSED.search(text):
         return text, None
     wide = text.translate(_WIDE)
-    places = [place for place, char in enumerate(wide) if not _UNSEEN.match(char)]
-    return "".join([wide[place] for place in places]), places
+    kept: list[str] = []
+    places: list[int] = []
+    at = 0
+    for unseen in _UNSEEN.finditer(wide):
+        kept.append(wide[at : unseen.start()])
+        places += range(at, unseen.start())
+        at = unseen.end()
+    kept.append(wide[at:])
+    places += range(at, len(wide))
+    return "".join(kept), places
 
 
 def _find(text: str) -> list[_Found]:

@@ -28,6 +28,7 @@ from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.launcher import MAGIC, SERVED, TRY_ELSEWHERE, VARIABLES
 from pi_rank.qmd.paths import Places, places
 from pi_rank.qmd.warm.warm import Warm
+from pi_rank.serving.program import Program
 
 IDLE_MINUTES = 120
 MAX_REQUEST_BYTES = 4 << 20
@@ -216,28 +217,3 @@ def packed(code: int, out: str, err: str) -> bytes:
     body, notes = (text.encode("utf-8", "backslashreplace") for text in (out, err))
     head = bytes([code]) + len(body).to_bytes(4, "big") + len(notes).to_bytes(4, "big")
     return MAGIC + head + body + notes
-
-
-class Program:
-    """The files of this package that are loaded, by which an upgrade is noticed."""
-
-    def __init__(self) -> None:
-        self._written: dict[str, int] = {}
-        self._started = time.time_ns()
-        self.changed()
-
-    def changed(self) -> bool:
-        """Whether a file was written after this began, or is another than when it was first seen here."""
-        return any(self._is_new(file) for file in _loaded_files())
-
-    def _is_new(self, file: str) -> bool:
-        try:
-            written = Path(file).stat().st_mtime_ns
-        except OSError:
-            return True  # removed: the upgrade is under way
-        return written > self._started or self._written.setdefault(file, written) != written
-
-
-def _loaded_files() -> list[str]:
-    modules = [module for name, module in list(sys.modules.items()) if name.split(".")[0] == "pi_rank"]
-    return [file for module in modules if (file := getattr(module, "__file__", None))]

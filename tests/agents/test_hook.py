@@ -175,7 +175,7 @@ def test_secrets_are_masked(hook, memory):
 
 
 def run(*words, event=None, **more):
-    launch = Path(pi_rank.__file__).parent / "daemon" / "launch.py"
+    launch = Path(pi_rank.__file__).parent / "launch.py"
     command = [sys.executable, "-I", "-S", str(launch), *words]
     return subprocess.run(command, input=json.dumps(event).encode(), capture_output=True, timeout=60, **more)
 

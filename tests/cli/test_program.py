@@ -183,6 +183,7 @@ def test_every_command_declares_what_it_runs():
     needs = {
         "batch": ["x"],
         "context": ["x"],
+        "daemon": ["status"],
         "forget": ["x"],
         "hook": ["pi"],
         "install": ["pi"],

@@ -18,8 +18,9 @@ import pytest
 
 from pi_rank.files.locks import exclusive, holder, is_held
 from pi_rank.qmd import launcher
-from pi_rank.qmd.daemon import Program, packed, unpacked
+from pi_rank.qmd.daemon import packed, unpacked
 from pi_rank.qmd.paths import places
+from pi_rank.serving.program import Program
 from tests.support.memory import write_root
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="no Unix sockets")

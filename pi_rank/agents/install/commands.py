@@ -15,7 +15,7 @@ MCP_NAME = "pi-rank"
 
 def own_words() -> list[str]:
     """This installation's program: its Python without `site`, whose start costs as much as a warm answer."""
-    return [sys.executable, "-I", "-S", str(Path(pi_rank.__file__).resolve().parent / "daemon" / "launch.py")]
+    return [sys.executable, "-I", "-S", str(Path(pi_rank.__file__).resolve().parent / "launch.py")]
 
 
 def hook_line(agent: str, options: list[str]) -> str:

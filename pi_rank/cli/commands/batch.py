@@ -42,6 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--today", type=options.date, metavar="DATE", help="the day of all turns (today)")
     parser.add_argument("--explain", action="store_true", help="say of each turn what was left out and why")
     options.add_store(parser)
+    options.add_daemon(parser)
     parser.set_defaults(run=run)
 
 

@@ -60,6 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="print the message that a pi extension returns from before_agent_start, or null",
     )
     options.add_store(parser)
+    options.add_daemon(parser)
     options.add_json(parser)
     parser.set_defaults(run=run)
 

@@ -41,6 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     context.add_turn_options(parser)
     options.add_store(parser)
+    options.add_daemon(parser)
     options.add_json(parser)
     parser.set_defaults(run=run)
 

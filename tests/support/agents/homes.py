@@ -130,3 +130,92 @@ def claude_code(server, tmp_path, root):
 
 
 CLAUDE_OPTIONS = ("--allowedTools", "Bash(echo:*)", "--output-format", "json")
+
+
+def codex(server, tmp_path, root):
+    """Codex CLI. A model that it does not know gets plain tools."""
+    agent = Agent("codex", server, tmp_path, root)
+    agent.variables |= {"CODEX_HOME": str(agent.home / ".codex"), "DUMMY_KEY": "dummy-key"}
+    config = f"""\
+model = "scripted"
+model_provider = "scripted"
+check_for_update_on_startup = false
+approval_policy = "never"
+sandbox_mode = "read-only"
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "http://127.0.0.1:{server.port}/v1"
+env_key = "DUMMY_KEY"
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = 0
+
+[features]
+plugins = false
+apps = false
+
+[analytics]
+enabled = false
+
+[feedback]
+enabled = false
+"""
+    agent.write(agent.home / ".codex" / "config.toml", config)
+    return agent
+
+
+# A hook that nobody has reviewed is skipped in silence.
+CODEX_OPTIONS = ("--dangerously-bypass-hook-trust", "--skip-git-repo-check", "--json")
+
+
+def opencode(server, tmp_path, root):
+    """opencode, with its own plugin package in place, which it would fetch from npm."""
+    agent = Agent("opencode", server, tmp_path, root)
+    names = ("AUTOUPDATE", "MODELS_FETCH", "DEFAULT_PLUGINS", "LSP_DOWNLOAD")
+    agent.variables |= {f"OPENCODE_DISABLE_{name}": "1" for name in names}
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "scripted",
+        "options": {"baseURL": f"http://127.0.0.1:{server.port}/v1", "apiKey": "dummy-key"},
+        "models": {"scripted": {"name": "scripted", "limit": {"context": 200_000, "output": 4096}}},
+    }
+    config = {
+        "autoupdate": False,
+        "share": "disabled",
+        "model": "scripted/scripted",
+        "small_model": "scripted/scripted",
+        "permission": {"bash": "allow"},
+        "provider": {"scripted": provider},
+    }
+    folder = agent.home / ".config" / "opencode"
+    agent.write(folder / "opencode.json", config)
+    for name in ("node_modules", "package.json", "package-lock.json"):
+        there = Path(os.environ["PI_RANK_AGENTS"], "opencode-plugin", name)
+        if not there.exists():
+            pytest.skip(f"@opencode-ai/plugin is not installed in {there.parent}")
+        (folder / name).symlink_to(there)
+    return agent
+
+
+def gemini_cli(server, tmp_path, root):
+    """Gemini CLI."""
+    agent = Agent("gemini-cli", server, tmp_path, root)
+    agent.variables |= {
+        "GEMINI_API_KEY": "dummy-key",
+        "GOOGLE_GEMINI_BASE_URL": f"http://127.0.0.1:{server.port}",
+        "GEMINI_TELEMETRY_ENABLED": "false",
+        "GEMINI_CLI_NO_RELAUNCH": "1",
+    }
+    settings = {
+        "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+        "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False},
+        "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+        "hooksConfig": {"enabled": True},
+    }
+    agent.write(agent.home / ".gemini" / "settings.json", settings)
+    return agent
+
+
+GEMINI_OPTIONS = ("-m", "gemini-2.5-flash", "--approval-mode", "yolo", "--output-format", "json")

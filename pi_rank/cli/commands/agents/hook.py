@@ -53,6 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--profile", metavar="ID", help="profile id (worked out from the event's folder)")
     options.add_store(parser)
+    options.add_daemon(parser)
     parser.set_defaults(run=run, began=None)
 
 
@@ -64,66 +65,118 @@ def run(arguments: argparse.Namespace) -> int:
     until = (arguments.began or time.monotonic()) + arguments.deadline_ms / 1000
     host = HOSTS[arguments.agent]
     event = read_event(sys.stdin.buffer.read(), host)
-    if event.hook_event_name not in host.recall or not event.prompt.strip():
-        return 0
-    work = _Work(arguments, event, host, until)
-    work.start()
-    work.answered.wait(max(0.0, until - time.monotonic()))
-    written = work.answer
-    if written:
-        sys.stdout.buffer.write(written)
-        sys.stdout.flush()
-    work.join(max(0.0, until - time.monotonic()))  # it puts files in order for the next start
-    if work.is_alive():
-        if not written:
-            from pi_rank.agents.failures import keep_failure
-
-            keep_failure(
-                f"{host.title}: not ready within {arguments.deadline_ms:.0f} ms; nothing was recalled"
-            )
-        os._exit(0)  # whatever it still does can be cut off at any moment, as by the agent itself
-    if work.error is not None:
-        raise work.error
+    arguments.cwd = event.cwd or None
+    if event.hook_event_name in host.begin:
+        _begin(arguments)
+    elif event.hook_event_name in host.recall and event.prompt.strip():
+        work = _Work(arguments, event, host, until)
+        if arguments.engines is None:
+            _do_in_time(work)
+        else:
+            work.do()
+            _write(work)
     return 0
 
 
+def _begin(arguments: argparse.Namespace) -> None:
+    """A session's first event: its prompts will find a warm process."""
+    from pi_rank.cli import session
+
+    if arguments.engines is None:
+        _start_daemon(arguments)
+        return
+    with session.opened(arguments) as memory:
+        memory.catch_up()
+        memory.build_retrieval_context(session.turn(arguments, "What is to be known here?"))
+
+
+def _do_in_time(work: _Work) -> None:
+    """Do the work in a thread that is left behind where it is late; nothing is printed then."""
+    work.start()
+    work.answered.wait(work.left())
+    told = _write(work)
+    _start_daemon(work.arguments)
+    work.join(work.left())  # it puts files in order for the next start
+    if work.is_alive():
+        if not told:
+            _tell_late(work)
+        os._exit(0)  # whatever it still does can be cut off at any moment, as by the agent itself
+
+
+def _write(work: _Work) -> bool:
+    """Print the answer, if there is one in time; whether the work was done.
+
+    :raises BaseException: what went wrong in it.
+    """
+    if work.error is not None:
+        raise work.error
+    if work.answer is None:
+        return False
+    if not work.left():
+        _tell_late(work)
+    else:
+        sys.stdout.buffer.write(work.answer)
+        sys.stdout.flush()
+    return True
+
+
+def _tell_late(work: _Work) -> None:
+    from pi_rank.agents.failures import keep_failure
+
+    limit = work.arguments.deadline_ms
+    keep_failure(f"{work.host.title}: not ready within {limit:.0f} ms; nothing was recalled")
+
+
+def _start_daemon(arguments: argparse.Namespace) -> None:
+    """Start the warm process for the next prompt, where there is none."""
+    from pi_rank.daemon import process
+
+    path = None if arguments.no_daemon else process.place()
+    if path is not None and process.running(path) is None:
+        process.start(path, options.working_directory(arguments))
+
+
 class _Work(threading.Thread):
-    """The turn, in a thread that may be left behind."""
+    """The turn, in a thread that may be left behind. `answer` is None until there is one."""
 
     def __init__(self, arguments: argparse.Namespace, event: Event, host: Host, until: float) -> None:
         super().__init__(name="hook", daemon=True)
+        self.arguments = arguments
+        self.host = host
         self.answered = threading.Event()
-        self.answer = b""
+        self.answer: bytes | None = None
         self.error: BaseException | None = None
-        self._arguments = arguments
         self._event = event
-        self._host = host
         self._until = until
 
+    def left(self) -> float:
+        """Seconds until it is too late."""
+        return max(0.0, self._until - time.monotonic())
+
     def run(self) -> None:
+        """Do it, and keep what goes wrong for the thread that waits."""
         try:
-            self._run()
-        except BaseException as error:  # told by the thread that waits
+            self.do()
+        except BaseException as error:  # it is raised where somebody can tell it
             self.error = error
         finally:
             self.answered.set()
 
-    def _run(self) -> None:
+    def do(self) -> None:
+        """Find the answer."""
         from pi_rank.agents.answers import in_form
         from pi_rank.cli import session
 
-        arguments = self._arguments
-        arguments.cwd = self._event.cwd or None
-        with session.opened(arguments) as memory:
+        with session.opened(self.arguments) as memory:
             memory.catch_up(deadline_ms=self._left_ms())
-            self.answer = in_form(self._recalled(memory), self._event, self._host)
+            self.answer = in_form(self._recalled(memory), self._event, self.host)
             self.answered.set()
 
     def _recalled(self, memory: MemoryEngine) -> Answer:
         from pi_rank.agents.recall import answer, shown_before
         from pi_rank.cli import session
 
-        arguments = self._arguments
+        arguments = self.arguments
         turn = session.turn(arguments, self._event.prompt)
         return answer(
             lambda max_bytes: memory.build_retrieval_context(
@@ -133,10 +186,10 @@ class _Work(threading.Thread):
                 max_records=arguments.max_records,
                 deadline_ms=self._left_ms(),
             ),
-            lambda: shown_before(self._event, self._host),
+            lambda: shown_before(self._event, self.host),
             memory.record_statuses,
-            self._host.max_bytes if arguments.max_bytes is None else arguments.max_bytes,
+            self.host.max_bytes if arguments.max_bytes is None else arguments.max_bytes,
         )
 
     def _left_ms(self) -> float:
-        return max(1.0, (self._until - time.monotonic()) * 1000)
+        return max(1.0, self.left() * 1000)

@@ -1,9 +1,10 @@
-"""The first milliseconds of every command: how old the process is, and what is needed to import the rest.
+"""The first milliseconds of every command: ask the warm process, and import the rest only where it does not
+answer.
 
 It is the entry point of `pi-rank`, and runs as a file too, `python -I -S launch.py WORDS`, where a hook
 stands:
-without `site`, which costs as much as a warm answer. It imports nothing that the interpreter has not loaded
-by itself.
+without `site`, which costs as much as a warm answer. Until there is no answer, it imports nothing that the
+interpreter has not loaded by itself, `_socket` and the protocol's one module aside.
 """
 
 from __future__ import annotations
@@ -15,7 +16,17 @@ import time
 def main() -> int:
     """Run the command of `sys.argv`, and return its exit code."""
     began = time.monotonic() - _age()
-    _find_packages()
+    words = sys.argv[1:]
+    if sys.flags.no_site:
+        sys.path.append(_own_folder())
+    from pi_rank.daemon import client
+
+    if words and words[0] in client.SERVED:
+        answered = client.answer(words, began)
+        if answered is not None:
+            return answered
+    if sys.flags.no_site:
+        _find_packages()
     from pi_rank.cli.program import main as run
 
     return run(began=began)
@@ -34,14 +45,18 @@ def _age() -> float:
         return 0.0
 
 
+def _own_folder() -> str:
+    """The folder that holds the package."""
+    return __file__.replace("\\", "/").rpartition("/")[0].rpartition("/")[0] or "/"
+
+
 def _find_packages() -> None:
-    """What `python -S` leaves out: the folders of installed packages, and this package's own."""
-    if not sys.flags.no_site:
-        return
+    """What `python -S` leaves out: the folders of installed packages, last of all the package's own."""
     import site
 
+    own = _own_folder()
+    sys.path.remove(own)
     site.main()
-    own = __file__.rpartition("pi_rank")[0].rstrip("/\\")
     if own == site.getusersitepackages():  # -I leaves out what a user installed for himself
         site.addsitedir(own)
     if own not in sys.path:
