@@ -140,12 +140,12 @@ class MemoryEngine(Upkeep):
         return self._store.place
 
     @property
-    def in_order(self) -> bool:
+    def is_sound(self) -> bool:
         """Whether turns are answered from the store, as it is after the last sync.
 
         Nothing stands in for it.
         """
-        return not self._trouble and not isinstance(self._store, StandIn)
+        return not self.trouble and not isinstance(self._store, StandIn)
 
     def look_again(self) -> None:
         """Forget what folders said about their projects, which is otherwise believed for a second."""

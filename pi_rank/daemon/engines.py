@@ -44,7 +44,7 @@ class Engines:
         except BaseException:
             engine.close()
             raise
-        if not engine.in_order:
+        if not engine.is_sound:
             engine.close()
             return
         self._open[key] = engine, _identity(key.store)

@@ -14,7 +14,8 @@ from tests.support.agents.homes import CLAUDE_OPTIONS, claude_code
 def agent(server, tmp_path, memory):
     found = claude_code(server, tmp_path, memory)
     found.install("--no-mcp")
-    return found
+    yield found
+    found.close()
 
 
 def turn(agent, prompt, *options):

@@ -17,7 +17,8 @@ CUSTOM_TYPE = "pi-persistent-intelligence-context"
 def agent(server, tmp_path, memory):
     found = pi(server, tmp_path, memory)
     found.install()
-    return found
+    yield found
+    found.close()
 
 
 def entries(agent):

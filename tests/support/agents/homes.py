@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from pi_rank.daemon import process
+from pi_rank.daemon.client import socket_path
+
 PACKAGES = {
     "pi": ("@mariozechner/pi-coding-agent", "pi"),
     "claude-code": ("@anthropic-ai/claude-code", "claude"),
@@ -80,6 +83,12 @@ class Agent:
         self.outputs.append((words, done.returncode, done.stdout, done.stderr))
         assert done.returncode == 0, self.outputs[-1]
         return done.stdout
+
+    def close(self):
+        """End the warm process that the agent's hooks have started."""
+        path = socket_path(self.variables)
+        if path is not None:
+            process.stop(Path(path))
 
     def write(self, path, value):
         """A file of the agent's own configuration."""
