@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from pi_rank.errors import ConfigError
@@ -66,6 +65,8 @@ def _factory(name: str) -> SourceFactory:
 
 
 def _others() -> list:  # type: ignore[type-arg]
+    from importlib.metadata import entry_points  # costs more than all else of a turn, and few have any
+
     return list(entry_points(group=ENTRY_POINTS))
 
 

@@ -156,7 +156,7 @@ def open_calendar(spec, folder):
 def test_a_package_adds_a_source(home, monkeypatch):
     point = EntryPoint("calendar", f"{__name__}:open_calendar", registry.ENTRY_POINTS)
     monkeypatch.setattr(EntryPoint, "load", lambda self: open_calendar)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [point])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point])
     assert registry.source_names()["calendar"].endswith("open_calendar")
     with configured(home, {"source": "calendar", "path": "work"}) as engine:
         report = engine.sync()
@@ -171,7 +171,7 @@ def test_a_package_adds_a_source(home, monkeypatch):
 
 def test_a_package_that_cannot_be_loaded_costs_itself(home, monkeypatch):
     point = EntryPoint("broken", "no_such_package_of_ours:open", registry.ENTRY_POINTS)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [point])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point])
     with configured(home, "broken", records=[{"id": "mem_own", "statement": "Own."}]) as engine:
         report = engine.sync()
         assert statements(engine) == ["Own."]
