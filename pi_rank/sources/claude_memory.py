@@ -9,7 +9,7 @@ https://platform.claude.com/docs/en/agents-and-tools/tool-use/memory-tool (files
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pi_rank.memory.sources.protocol import SourceLine
@@ -35,10 +35,11 @@ class ClaudeMemory(FileSource):
         super().__init__(name, base, trust)
         self._walkers: dict[Path, Walker] = {}
 
-    def candidates(self) -> Iterator[Path]:
+    def names(self) -> Iterator[str]:
         for folder in self._folders():
             walker = self._walkers.setdefault(folder, Walker(folder, lambda _, name: name.endswith(".md")))
-            yield from walker.files()
+            below = "" if folder == self.base else f"{folder.parent.name}/{folder.name}/"
+            yield from (f"{below}{name}" for name in walker.names())
 
     def collect(self, reading: Reading) -> None:
         for path in self.candidates():
@@ -87,8 +88,8 @@ class MemoryTool(FileSource):
         super().__init__(name, base, trust)
         self._walker = Walker(base, lambda _, file: file.endswith(_TEXTS))
 
-    def candidates(self) -> Iterator[Path]:
-        yield from self._walker.files()
+    def names(self) -> Iterable[str]:
+        return self._walker.names()
 
     def collect(self, reading: Reading) -> None:
         for path in self.candidates():

@@ -14,7 +14,6 @@ from pi_rank.memory.files import (
     SETTLED_NS,
     Fingerprint,
     is_half_written,
-    is_known,
     read_version,
     without_bom,
 )
@@ -140,17 +139,28 @@ class FileSource:
         """As `claude-md:~/work/orchard`."""
         return f"{self.name}:{shown(self.base)}"
 
-    def candidates(self) -> Iterator[Path]:
-        """The files that there are now and that are read, before any of them is.
+    def names(self) -> Iterable[str]:
+        """The files that there are now and that are read, by their paths below the folder, with slashes.
 
         :raises OSError: the folder cannot be looked into.
         """
-        raise NotImplementedError
+        if not self.of_one_file:
+            raise NotImplementedError
+        self.base.stat()  # a file that is gone is not an empty one
+        return [self.base.name]
+
+    def candidates(self) -> Iterator[Path]:
+        """The same files.
+
+        :raises OSError: as `names`.
+        """
+        folder = self._folder()
+        return (folder / name for name in self.names())
 
     def collect(self, reading: Reading) -> None:
         """Read the files, and give each one's records to `reading`.
 
-        :raises OSError: as `candidates`.
+        :raises OSError: as `names`.
         """
         raise NotImplementedError
 
@@ -169,13 +179,13 @@ class FileSource:
             return True
         if not trust.some:
             return False
-        folder = self._folder()
+        folder = str(self._folder())
         try:
-            now = {path.relative_to(folder).as_posix() for path in self.candidates()}
+            now = set(self.names())
         except OSError:
             return True
         files = known.keys() - {_STATE}
-        return not now <= files or not all(_is_same(folder / name, known[name]) for name in files)
+        return not now <= files or not all(_is_same(f"{folder}/{name}", known[name]) for name in files)
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of each file that is read now, by its path below the folder; for who is to trust them.
@@ -193,8 +203,13 @@ class FileSource:
         return self.base.parent if self.of_one_file else self.base
 
 
-def _is_same(path: Path, seen: Fingerprint) -> bool:
-    return not path.exists() if seen == _MISSING else is_known(path, seen)
+def _is_same(path: str, seen: Fingerprint) -> bool:
+    """Whether a file is what it was, by size and time; of thousands of notes, before every turn."""
+    try:
+        now = os.stat(path)  # noqa: PTH116  (half the time of Path.stat)
+    except OSError:
+        return seen == _MISSING
+    return bool(seen.settled) and (now.st_size, now.st_mtime_ns) == (seen.size, seen.mtime_ns)
 
 
 def _unread(status: os.stat_result, reason: str) -> Fingerprint:

@@ -6,8 +6,7 @@ are in its every session)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 from pi_rank.sources.files import FileSource, Reading
 from pi_rank.sources.made import NOTED_CONFIDENCE, Maker, shown
@@ -19,9 +18,9 @@ SEPARATOR = "§"
 class HermesMemory(FileSource):
     """The folder with both files."""
 
-    def candidates(self) -> Iterator[Path]:
+    def names(self) -> Iterable[str]:
         found = {path.name for path in self.base.iterdir()}
-        yield from (self.base / name for name in (NOTED, USER) if name in found)
+        return [name for name in (NOTED, USER) if name in found]
 
     def collect(self, reading: Reading) -> None:
         for path in self.candidates():

@@ -11,7 +11,7 @@ https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-cus
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -104,8 +104,8 @@ class InstructionSource(FileSource):
         self._families = READERS.keys() if name == "instructions" else {name}
         self._walker = Walker(base, self._is_wanted, _HIDDEN)
 
-    def candidates(self) -> Iterator[Path]:
-        yield from self._walker.files()
+    def names(self) -> Iterable[str]:
+        return self._walker.names()
 
     def collect(self, reading: Reading) -> None:
         documents: dict[Path, _Document] = {}
@@ -225,9 +225,10 @@ class UserInstructions(InstructionSource):
         place = base.relative_to(home).as_posix() if base.is_relative_to(home) else ""
         self._family, self._patterns, self._own_readers = USER_FILES[place]
 
-    def candidates(self) -> Iterator[Path]:
+    def names(self) -> Iterator[str]:
         for pattern in self._patterns:
-            yield from sorted(path for path in self.base.glob(pattern) if path.is_file())
+            found = sorted(path for path in self.base.glob(pattern) if path.is_file())
+            yield from (path.relative_to(self.base).as_posix() for path in found)
 
     def _kind(self, path: Path) -> _Kind:
         return _Kind(self._family, "")

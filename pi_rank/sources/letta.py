@@ -6,7 +6,7 @@ is told of itself (`system/persona.md`) and its skills are no memory of anybody 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from pi_rank.sources.files import FileSource, Reading
@@ -27,8 +27,8 @@ class LettaMemory(FileSource):
         super().__init__(name, base, trust)
         self._walker = Walker(base, _is_memory)
 
-    def candidates(self) -> Iterator[Path]:
-        yield from self._walker.files()
+    def names(self) -> Iterable[str]:
+        return self._walker.names()
 
     def collect(self, reading: Reading) -> None:
         for path in self.candidates():

@@ -8,7 +8,6 @@ object, whose `type` is entity, with `name`, `entityType` and `observations`, or
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from pi_rank.errors import RecordError
@@ -22,10 +21,6 @@ class McpMemory(FileSource):
     """One file of the server, `memory.jsonl` or, of old ones, `memory.json`."""
 
     of_one_file = True
-
-    def candidates(self) -> Iterator[Path]:
-        self.base.stat()  # a file that is gone is not an empty one
-        yield self.base
 
     def collect(self, reading: Reading) -> None:
         text = reading.text(next(self.candidates()), MOST_DATA_BYTES)

@@ -7,8 +7,6 @@ https://docs.mem0.ai/cookbooks/essentials/exporting-memories (`results`, with `c
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -25,10 +23,6 @@ class Mem0(FileSource):
     """One file with a list of memories, or an object that holds one."""
 
     of_one_file = True
-
-    def candidates(self) -> Iterator[Path]:
-        self.base.stat()  # a file that is gone is not an empty one
-        yield self.base
 
     def collect(self, reading: Reading) -> None:
         text = reading.text(next(self.candidates()), MOST_DATA_BYTES)

@@ -53,8 +53,8 @@ class NoteSource(FileSource):
         self._prose = prose
         self._walker = Walker(base, lambda _, file: file.endswith(".md"), most_folders=MOST_FOLDERS)
 
-    def candidates(self) -> Iterator[Path]:
-        yield from self._walker.files()
+    def names(self) -> Iterable[str]:
+        return self._walker.names()
 
     def collect(self, reading: Reading) -> None:
         for path in self.candidates():

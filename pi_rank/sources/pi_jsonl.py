@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 from pi_rank.errors import RecordError
 from pi_rank.memory.records import decode_object
 from pi_rank.memory.sources.protocol import SourceLine
@@ -15,10 +12,6 @@ class PiJsonl(FileSource):
     """One such file. Records keep their ids."""
 
     of_one_file = True
-
-    def candidates(self) -> Iterator[Path]:
-        self.base.stat()  # a file that is gone is not an empty one
-        yield self.base
 
     def collect(self, reading: Reading) -> None:
         text = reading.text(next(self.candidates()), MOST_DATA_BYTES)

@@ -45,8 +45,8 @@ class Walker:
         self._known: dict[str, _Folder] = {}
         self.cut = False
 
-    def files(self) -> list[Path]:
-        """The files in order of depth, then name.
+    def names(self) -> list[str]:
+        """The files' paths below the top, with slashes, in order of depth, then name.
 
         :raises OSError: the top cannot be listed.
         """
@@ -61,7 +61,7 @@ class Walker:
                 folder = self._folder(name)
                 if folder is not None:
                     seen[name] = folder
-                    found += [Path(self._top, name, file) for file in folder.files]
+                    found += [f"{name}/{file}" if name else file for file in folder.files]
                     below += [f"{name}/{child}" if name else child for child in folder.folders]
             self.cut = len(seen) >= self._most and bool(below)
             level = [] if self.cut else below

@@ -24,10 +24,11 @@ examples:
   cat turns.jsonl | pi-rank batch - > answers.jsonl
 
 A turn is an object with latest_user_message and, as far as known, profile_id, project_root, repository_id,
-working_directory, first_user_message, recent_files_touched, detected_domain_tags, task_intent. An answer is
-what `pi-rank context --json` prints, with `turn`, the line it answers; --explain adds the ids that were left
-out. A line that is no turn is reported on stderr and skipped. Until all turns are answered, the answers are
-in OUT.partial; --resume goes on from there. Parquet needs the extra: pip install 'pi-rank[parquet]'.
+working_directory, first_user_message, recent_files_touched, detected_domain_tags, task_intent, reader. An
+answer is what `pi-rank context --json` prints, with `turn`, the line it answers; --explain adds the ids that
+were left out. A line that is no turn is reported on stderr and skipped. Until all turns are answered, the
+answers are in OUT.partial; --resume goes on from there. Parquet needs the extra: pip install
+'pi-rank[parquet]'.
 """
 
 

@@ -26,6 +26,7 @@ _CONTEXT = {
                 "working_directory",
                 "first_user_message",
                 "task_intent",
+                "reader",
             ),
             _NULLABLE_TEXT,
         ),
