@@ -30,11 +30,11 @@ _BLANK = re.compile(f"[{BLANKS}]")
 _SHAPING = f"[{JOINERS}{SELECTORS}]"
 # Joiners and selectors shape emoji and the letters of some scripts: never ASCII, except a keycap's base, ...
 _MISPLACED = re.compile(
-    f"(?:^|(?<=[\x00-\x22$-)+-/:-\xa0])){_SHAPING}+|(?<=[#*0-9])(?!\ufe0f\u20e3){_SHAPING}+"
+    f"(?:^|(?<=[\\s\x00-\x22$-)+-/:-\xa0])){_SHAPING}+|(?<=[#*0-9])(?!\ufe0f\u20e3){_SHAPING}+"
 )
 # ... and one of each is enough: a run of them spells a message that nobody sees.
 _SHAPING_RUN = re.compile(f"([{SELECTORS}]?[{JOINERS}]?){_SHAPING}*")
-_LOOSE_JOINER = re.compile(f"[{JOINERS}](?![^\x00-\xa0])")
+_LOOSE_JOINER = re.compile(f"[{JOINERS}](?![^\\s\x00-\xa0])")
 _HEADING = re.compile(f"(?:^|(?<=[{_BREAKS}]))[^\\S{_BREAKS}]*#{{1,6}}(?=\\s|$)|(?<=\\s)#{{2,6}}(?=\\s|$)")
 _FENCE = re.compile(
     f"`(?:\\s?`){{2,}}|~(?:\\s?~){{2,}}|<!--|-->"
@@ -84,7 +84,7 @@ def _safe_id(text: str) -> str:
 
 
 def _without_ends(text: str) -> str:
-    return re.sub(r"\s+", "_", neutralise(text)).translate(_NO_BRACKETS)
+    return re.sub(r"\s+", "_", neutralise(text.translate(_NO_BRACKETS)))
 
 
 def neutralise_note(line: str) -> str:

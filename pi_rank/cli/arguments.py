@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pi_rank.memory.sources.protocol import SourceSpec
 
+MOST_DIGITS = 18
 DEFAULT_ROOT = "~/.pi/agent/pi-memory"
 
 
@@ -126,8 +127,11 @@ def whole_number(least: int) -> Callable[[str], int]:
     """A type for whole numbers of at least `least`."""
 
     def convert(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
+        if not text.isascii() or not text.isdigit() or len(text) > MOST_DIGITS or int(text) < least:
+            shown = text if len(text) <= MOST_DIGITS else f"{text[:MOST_DIGITS]}…"
+            raise argparse.ArgumentTypeError(
+                f"{shown!r} is not a whole number of at least {least} with at most {MOST_DIGITS} digits"
+            )
         return int(text)
 
     return convert

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pi_rank.files.private import open_private
@@ -40,8 +40,9 @@ class FileLock:
                 if time.monotonic() >= deadline:
                     raise Held(holder(path))
                 time.sleep(RETRY_SECONDS)
-            os.ftruncate(self._file, 0)
-            os.write(self._file, str(os.getpid()).encode())
+            with suppress(OSError):  # the disk may be full: the lock holds, and nobody is told for whom
+                os.ftruncate(self._file, 0)
+                os.write(self._file, str(os.getpid()).encode())
         except BaseException:
             os.close(self._file)
             raise

@@ -106,6 +106,11 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
         with translated(path):
             _require_size(path)
             return _connect_read_only(path) if read_only else _connect(path)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise StoreError(
+            f"the store {path} cannot be opened ({why}); name another with --store or PI_RANK_CACHE_DIR"
+        ) from None
     except DamagedStoreError as error:
         if was_ours(path):
             raise

@@ -79,6 +79,7 @@ class MemoryStore:
     def __init__(self, path: Path, read_only: bool) -> None:
         self.path = path
         self.read_only = read_only
+        self.why_read_only = f"the store {path} was opened to read only"
         self.unfolded = False  # whether this process has written to the log since it was folded
         self._lines: list[_Line] = []
         refuse_planted_store(path)
@@ -346,7 +347,7 @@ class MemoryStore:
     @contextmanager
     def _writing(self, patience: float = BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
         if self._writer is None:
-            raise StoreError(f"the store {self.path} was opened to read only")
+            raise StoreError(self.why_read_only)
         connection = self._writer.connection
         with self._writer.lock, translated(self.path), patient_write(connection, self.path, patience):
             self.unfolded = True
@@ -373,6 +374,7 @@ def open_store(path: Path) -> MemoryStore:
             store = MemoryStore.open(path, read_only=True)
         except StoreError:
             raise error from None
+        store.why_read_only = str(error)
         warnings.warn(f"{error}. It is read as it is; sync will fail", RuntimeWarning, stacklevel=3)
         return store
 

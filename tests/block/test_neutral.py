@@ -21,6 +21,20 @@ FORBIDDEN = re.compile(
 )
 
 
+# Joiners and selectors beside what becomes a blank, a bracket or nothing.
+SHAPED = st.text(
+    st.sampled_from("a1#*[］<`\u2029\u3000\u115f\u2800\u0c4d👩\u200c\u200d\ufe0e\ufe0f\u20e3"), max_size=12
+)
+
+
+@given(HOSTILE | SHAPED)
+def test_what_is_safe_stays_as_it_is(text):
+    """What depends on a neighbour is decided by the neighbour that it has at the end."""
+    safe, name = neutralise(text), neutralise_name(text)
+    assert neutralise(safe) == safe
+    assert neutralise_name(name) == name
+
+
 @pytest.mark.parametrize(
     ("text", "safe"),
     [

@@ -91,8 +91,8 @@ def test_every_command_has_its_own_help(name, capsys):
         ),
         (
             ["context", "x", "--max-bytes", "-1"],
-            "pi-rank context: argument --max-bytes: '-1' is not a whole number of at least 0"
-            " (see `pi-rank context --help`)\n",
+            "pi-rank context: argument --max-bytes: '-1' is not a whole number of at least 0 with at most 18"
+            " digits (see `pi-rank context --help`)\n",
         ),
         (
             ["context", "x", "--deadline-ms", "nan"],
@@ -101,7 +101,7 @@ def test_every_command_has_its_own_help(name, capsys):
         ),
         (
             ["search", "x", "-k", "0"],
-            "pi-rank search: argument -k: '0' is not a whole number of at least 1"
+            "pi-rank search: argument -k: '0' is not a whole number of at least 1 with at most 18 digits"
             " (see `pi-rank search --help`)\n",
         ),
         (

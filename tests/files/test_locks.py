@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +40,18 @@ def test_a_lock_ends_with_its_holder(tmp_path):
     FileLock(path, 5.0).release()
     assert holder(path) == os.getpid()
     assert not is_held(path)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
+def test_a_lock_holds_on_a_full_disk(tmp_path, monkeypatch):
+    full = os.open("/dev/full", os.O_WRONLY)
+    real = os.write
+    monkeypatch.setattr("pi_rank.files.locks.os.write", lambda _, data: real(full, data))
+    lock = FileLock(tmp_path / "lock")
+    assert is_held(tmp_path / "lock")
+    lock.release()
+    os.close(full)
+    assert holder(tmp_path / "lock") is None
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pipe with a name")
