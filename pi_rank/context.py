@@ -112,12 +112,13 @@ def folder_keys(context: SessionContext) -> frozenset[str]:
     for path in context.recent_files_touched:
         places += [folder_key(path)] if folder_key(path) else [folder_key(f"{top}/{path}") for top in tops]
     keys = {"/"} if tops else set()
-    keys.update(f"/{_NOT_IN_A_NAME.sub('-', top)}" for top in tops)
     for place in places:
         while place and place not in keys:
             keys.add(place)
             place = place.rpartition("/")[0]
-    return frozenset(keys)
+    keys.update(f"/{_NOT_IN_A_NAME.sub('-', top)}" for top in tops)
+    keys.add(folder_key(context.repository_id or ""))  # a repository may be known by its path
+    return frozenset(keys - {""})
 
 
 def last_segment(path: str) -> str:

@@ -35,7 +35,8 @@ def misplaced(record: MemoryRecord, context: SessionContext) -> str | None:
         keys = project_keys(context) | folder_keys(context) | ({slug(pi_id)} if pi_id else set())
         if project.strip() and project_key(project) not in keys:
             return f"project_scope_mismatch:{project}"
-    if context.reader and context.reader in record.extra.get("read_by", ()):
+    readers = record.extra.get("read_by")
+    if context.reader and isinstance(readers, list) and context.reader in readers:
         return f"read_by:{context.reader}"
     segments = turn_segments(context)
     for name in ("does_not_apply_when", "known_exceptions"):
