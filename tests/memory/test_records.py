@@ -16,6 +16,7 @@ from pi_rank.memory.records import (
     Review,
     Scope,
     decode_record,
+    decode_stored,
     embedded_text,
     encode_record,
     text_hash,
@@ -173,6 +174,31 @@ def test_a_line_that_holds_no_record_is_refused(line):
 
 def test_a_line_past_the_limit_is_refused_with_both_numbers():
     assert f"{MAX_LINE_BYTES:,}" in refusal(statement="x" * 5_000_000)
+
+
+def test_a_line_that_grows_when_it_is_stored_is_kept_or_refused_and_never_a_trap():
+    """1e15 is stored as 1000000000000000.0: what was accepted must be readable again, whatever its length."""
+    for count, is_kept in ((60_000, True), (180_000, False)):
+        line = json.dumps(NEEDED | {"numbers": []}).replace("[]", f"[{','.join(['1e15'] * count)}]").encode()
+        assert len(line) < MAX_LINE_BYTES
+        if is_kept:
+            stored = encode_record(decode_record(line))
+            assert len(stored) > MAX_LINE_BYTES
+            assert decode_stored(stored).statement == "Use bun"
+        else:
+            with pytest.raises(
+                RecordError, match=r"the record takes 3,.* bytes stored; at most 2,097,152 are"
+            ):
+                decode_record(line)
+
+
+def test_a_line_of_the_longest_that_gets_a_scope_is_read_again():
+    filler = "x" * (MAX_LINE_BYTES - len(json.dumps(NEEDED | {"note": ""})))
+    line = json.dumps(NEEDED | {"note": filler}).encode()
+    assert len(line) == MAX_LINE_BYTES
+    stored = encode_record(decode_record(line, project="web"))
+    assert len(stored) > MAX_LINE_BYTES
+    assert decode_stored(stored).scope.project == "web"
 
 
 def test_the_embedded_text_is_statement_and_tags():

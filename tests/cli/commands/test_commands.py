@@ -202,6 +202,14 @@ def test_search_in_a_place_leaves_out_what_does_not_apply(run):
     assert "mem_20260413_pnpm" not in run("search", "pnpm lock file", "--cwd", ORCHARD, "--json")[1]
 
 
+def test_of_a_file_that_is_no_memory_a_few_lines_are_named(run, root):
+    with (root / "memory" / "L2.playbooks.jsonl").open("a") as file:
+        file.write("not json\n" * 5_000)
+    lines = run("context", "Why did the canary fail?")[2].splitlines()
+    assert len([line for line in lines if line.startswith("pi-rank: skipped")]) == 21
+    assert "pi-rank: skipped 4,980 more lines; `pi-rank sync --json` names all 5,000" in lines
+
+
 def test_a_search_says_what_it_goes_without(run, tmp_path):
     store = tmp_path / "store.sqlite"
     run("sync")
