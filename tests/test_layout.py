@@ -70,7 +70,7 @@ LAYERS = {
         {"call"},
         {"append"},
         {"write"},
-        {"injector"},
+        {"injector", "tools"},
         {"adapters"},
     ),
 }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from pi_rank.errors import ContextError
-from pi_rank.injection.segments import Segment, segments
+from pi_rank.injection.segments import Parsed, Segment, parse
 
 DECLARABLE = ("compaction", "quarantine", "tool_change", "model_switch")
 LOOKBACK_BLOCKS = 20  # how far Anthropic looks back from a breakpoint for an entry
@@ -63,52 +63,88 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 def check_prefixes(requests: Sequence[dict[str, Any] | Request]) -> Report:
     """Check the requests of one conversation, in the order in which they were sent.
 
+    The time is in proportion to what was sent.
+
     :raises ContextError: a declared reason is none of `DECLARABLE`.
     """
     given = [item if isinstance(item, Request) else Request(item) for item in requests]
-    streams = _streams(given)
     breaks, kept, sent = [], 0, 0
-    for number in range(1, len(streams)):
-        earlier, later = streams[number - 1], streams[number]
-        same, common = _common_prefix(earlier, later)
-        size = sum(len(part.data) for part in earlier)
-        kept, sent = kept + common, sent + size
-        if common < size:
-            breaks.append(_break(number + 1, given[number].declared, earlier, later, same, common))
+    cache = _Cache()
+    earlier: _Stream | None = None
+    for number, later in enumerate(_streams(given), 1):
+        if earlier is not None:
+            common = _common_prefix(earlier, later)
+            kept, sent = kept + common, sent + earlier.size
+            if common < earlier.size:
+                breaks.append(_break(number, given[number - 1].declared, earlier, later, common))
+        cache.send(later)
+        earlier = later
     return Report(
         requests=len(given),
         breaks=tuple(breaks),
         kept_prefix_ratio=kept / sent if sent else 1.0,
-        cached_prefix_ratio=_cached_ratio(streams),
+        cached_prefix_ratio=cache.ratio,
         rewritten_bytes=sum(item.rewritten_bytes for item in breaks),
         thinking_invalidated=sum(item.thinking_invalidated for item in breaks),
     )
 
 
-def _streams(requests: list[Request]) -> list[list[Segment]]:
+class _Stream(msgspec.Struct):
+    """A request's segments; after each, the bytes so far and a digest of them; how many are as before."""
+
+    segments: list[Segment]
+    sizes: list[int]
+    digests: list[bytes]
+    same: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes in all."""
+        return self.sizes[-1] if self.sizes else 0
+
+
+def _streams(requests: list[Request]) -> Iterator[_Stream]:
     """Each request's whole stream; where the server keeps the conversation, earlier messages come first."""
-    streams: list[list[Segment]] = []
-    before: list[Segment] = []
+    kept: list[Segment] = []
+    before: Parsed | None = None
+    earlier: _Stream | None = None
     for number, request in enumerate(requests, 1):
         if request.declared and request.declared not in DECLARABLE:
             known = ", ".join(DECLARABLE)
             raise ContextError(f"request {number} declares {request.declared!r}: use one of {known}")
-        head, tail = segments(request.body)
-        if request.body.get("previous_response_id") or request.body.get("conversation"):
-            tail = before + tail
-        before = tail
-        streams.append(head + tail)
-    return streams
+        parsed = parse(request.body, before)
+        by_server = bool(request.body.get("previous_response_id") or request.body.get("conversation"))
+        tail = kept + parsed.tail if by_server else parsed.tail
+        kept, before = tail, parsed
+        earlier = _stream(parsed.head + tail, earlier)
+        yield earlier
 
 
-def _common_prefix(earlier: list[Segment], later: list[Segment]) -> tuple[int, int]:
-    """How many whole segments two streams share at the start, and how many bytes."""
-    same, common = 0, 0
-    for one, other in zip(earlier, later, strict=False):
-        if one.data != other.data:
-            return same, common + _common_bytes(one.data, other.data)
-        same, common = same + 1, common + len(one.data)
-    return same, common
+def _stream(parts: list[Segment], earlier: _Stream | None) -> _Stream:
+    """The stream, what it has in common with the one before taken over."""
+    same = 0
+    if earlier is not None:
+        limit = min(len(parts), len(earlier.segments))
+        while same < limit and (
+            parts[same] is earlier.segments[same] or parts[same].data == earlier.segments[same].data
+        ):
+            same += 1
+    sizes = earlier.sizes[:same] if earlier is not None else []
+    digests = earlier.digests[:same] if earlier is not None else []
+    for part in parts[same:]:
+        last = digests[-1] if digests else b""
+        digests.append(hashlib.blake2b(last + part.data, digest_size=16).digest())
+        sizes.append((sizes[-1] if sizes else 0) + len(part.data))
+    return _Stream(parts, sizes, digests, same)
+
+
+def _common_prefix(earlier: _Stream, later: _Stream) -> int:
+    """How many bytes two streams share at the start."""
+    same = later.same
+    common = later.sizes[same - 1] if same else 0
+    if same < len(earlier.segments) and same < len(later.segments):
+        common += _common_bytes(earlier.segments[same].data, later.segments[same].data)
+    return common
 
 
 def _common_bytes(one: bytes, other: bytes) -> int:
@@ -120,53 +156,65 @@ def _common_bytes(one: bytes, other: bytes) -> int:
     return low
 
 
-def _break(
-    number: int, declared: str, earlier: list[Segment], later: list[Segment], same: int, common: int
-) -> Break:
-    size = sum(len(part.data) for part in earlier)
+def _break(number: int, declared: str, earlier: _Stream, later: _Stream, common: int) -> Break:
+    left = later.segments[later.same :]
+    gone = earlier.segments[later.same] if later.same < len(earlier.segments) else None
+    in_tools = gone is not None and gone.path.startswith("tools")
+    if gone is not None and (not left or (in_tools and not left[0].path.startswith("tools"))):
+        path = f"{gone.path} (missing)"
+    else:
+        path = left[0].path
     return Break(
         request=number,
-        path=later[same].path if same < len(later) else f"{earlier[same].path} (missing)",
+        path=path,
         kept_bytes=common,
-        rewritten_bytes=size - common,
-        thinking_invalidated=sum(part.thinking for part in later[same:]),
+        rewritten_bytes=earlier.size - common,
+        thinking_invalidated=sum(part.thinking for part in left),
         declared=declared,
     )
 
 
-def _cached_ratio(streams: list[list[Segment]]) -> float:
-    cached = total = 0
-    entries: set[bytes] = set()
-    for number, stream in enumerate(streams):
-        marked = any(part.breakpoint for part in stream)
-        if number:
-            total += sum(len(part.data) for part in stream)
-            cached += _from_entries(stream, entries) if marked else _longest(streams[:number], stream)
-        entries.update(data for data, part in _prefixes(stream) if part.breakpoint)
-    return cached / total if total else 1.0
+class _Cache:
+    """What a provider would have read from its cache: entries at breakpoints, else every prefix seen."""
 
+    def __init__(self) -> None:
+        self._entries: set[bytes] = set()
+        self._after: dict[bytes, list[bytes]] = {}  # a prefix → the segments that have followed it
+        self._requests = self._cached = self._total = 0
 
-def _longest(earlier: list[list[Segment]], stream: list[Segment]) -> int:
-    return max(_common_prefix(other, stream)[1] for other in earlier)
+    @property
+    def ratio(self) -> float:
+        """Bytes read from the cache, of all that the second and later requests sent."""
+        return self._cached / self._total if self._total else 1.0
 
+    def send(self, stream: _Stream) -> None:
+        """Count a request, and keep what it leaves in the cache."""
+        marked = [index for index, part in enumerate(stream.segments) if part.breakpoint]
+        if self._requests:
+            self._total += stream.size
+            self._cached += self._from_entries(stream, marked) if marked else self._longest(stream)
+        self._requests += 1
+        self._entries.update(stream.digests[index] for index in marked)
+        for index in range(stream.same, len(stream.segments)):
+            followers = self._after.setdefault(stream.digests[index - 1] if index else b"", [])
+            if stream.segments[index].data not in followers:
+                followers.append(stream.segments[index].data)
 
-def _from_entries(stream: list[Segment], entries: set[bytes]) -> int:
-    """Bytes up to the best entry that a look-back from one of the request's breakpoints meets."""
-    prefixes = [data for data, _ in _prefixes(stream)]
-    best = 0
-    for at, part in enumerate(stream):
-        if part.breakpoint:
+    def _from_entries(self, stream: _Stream, marked: list[int]) -> int:
+        """Bytes up to the best entry that a look-back from one of the request's breakpoints meets."""
+        best = 0
+        for at in marked:
             seen = range(at, max(-1, at - LOOKBACK_BLOCKS), -1)
-            hit = next((index for index in seen if prefixes[index] in entries), None)
-            best = max(best, sum(len(p.data) for p in stream[: hit + 1]) if hit is not None else 0)
-    return best
+            hit = next((index for index in seen if stream.digests[index] in self._entries), None)
+            best = max(best, stream.sizes[hit] if hit is not None else 0)
+        return best
 
-
-def _prefixes(stream: list[Segment]) -> list[tuple[bytes, Segment]]:
-    """For each segment, the digest of the stream up to and including it."""
-    digest = hashlib.blake2b(digest_size=16)
-    prefixes = []
-    for part in stream:
-        digest.update(part.data)
-        prefixes.append((digest.copy().digest(), part))
-    return prefixes
+    def _longest(self, stream: _Stream) -> int:
+        """Bytes of the longest prefix that any request had before."""
+        prefix, size = b"", 0
+        for index, part in enumerate(stream.segments):
+            followers = self._after.get(prefix, [])
+            if index >= stream.same and part.data not in followers:
+                return size + max((_common_bytes(part.data, other) for other in followers), default=0)
+            prefix, size = stream.digests[index], stream.sizes[index]
+        return size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -24,32 +25,78 @@ class Segment(msgspec.Struct):
     breakpoint: bool = False
 
 
+class Parsed(msgspec.Struct):
+    """A request as segments: head (tools and system), then its messages, each up to its place in `ends`."""
+
+    head: list[Segment]
+    tail: list[Segment]
+    encoded: list[bytes]
+    ends: list[int]
+    deferred: dict[str, Any]
+
+
 def segments(body: dict[str, Any]) -> tuple[list[Segment], list[Segment]]:
     """A request's head (tools and system) and its messages, each as segments in provider order.
 
     Model, sampling and routing are no content and left out. A text block's bytes have no end mark, so that
-    text appended to the last one keeps it as a prefix.
+    text appended to the last one keeps it as a prefix. A deferred tool is no part of the head: it comes in
+    where it is first referred to.
     """
+    parsed = parse(body)
+    return parsed.head, parsed.tail
+
+
+def parse(body: dict[str, Any], before: Parsed | None = None) -> Parsed:
+    """The request's segments; those of messages that it has in common with the one before are taken over."""
     head = _Stream()
-    head.add_all("tools", _tools(body), "tool")
+    tools = _tools(body)
+    listed = tools if isinstance(tools, list) else []
+    deferred = {tool["name"]: tool for tool in listed if _is_deferred(tool)}
+    for index, tool in enumerate(listed):
+        if not _is_deferred(tool):
+            head.add(f"tools[{index}]", "tool", tool)
     for key in ("system", "instructions"):
         head.add_all(key, body.get(key), "system")
     head.add_all("systemInstruction", _parts(body.get("systemInstruction")), "system")
-    tail = _Stream()
     key = next((name for name in CONVERSATION_KEYS if name in body), "input")
-    messages = body.get(key)
-    if isinstance(messages, str):
-        tail.add(key, "user", messages)
-    for index, message in enumerate(messages if isinstance(messages, list) else []):
-        _add_message(tail, f"{key}[{index}]", message)
-    return head.segments, tail.segments
+    given = body.get(key)
+    messages = given if isinstance(given, list) else []
+    encoded = [_encoded(message) for message in messages]
+    same = _common(before.encoded, encoded) if before is not None and before.deferred == deferred else 0
+    ends = before.ends[:same] if before is not None else []
+    shared = ends[-1] if ends else 0
+    tail = _Stream(deferred)
+    if isinstance(given, str):
+        tail.add(key, "user", given)
+    if shared and before is not None:
+        tail.take_over(before.tail[:shared], messages[:same])
+    for index in range(same, len(messages)):
+        _add_message(tail, f"{key}[{index}]", messages[index])
+        ends.append(len(tail.segments))
+    return Parsed(head.segments, tail.segments, encoded, ends, deferred)
+
+
+def _common(one: list[bytes], other: list[bytes]) -> int:
+    """How many messages two lists have in common at the start."""
+    pairs = enumerate(zip(one, other, strict=False))
+    differ = (at for at, (first, second) in pairs if not first or first != second)
+    return next(differ, min(len(one), len(other)))
+
+
+def _encoded(message: Any) -> bytes:  # noqa: ANN401
+    """A message's JSON, by which it is known again; b"" for one that nobody can know again."""
+    try:
+        return msgspec.json.encode(message, enc_hook=repr)
+    except (UnicodeEncodeError, TypeError, ValueError, RecursionError):
+        return b""
 
 
 class _Stream:
-    """Segments under construction."""
+    """Segments under construction. A deferred tool comes into them where it is first referred to."""
 
-    def __init__(self) -> None:
+    def __init__(self, deferred: dict[str, Any] | None = None) -> None:
         self.segments: list[Segment] = []
+        self._deferred = dict(deferred or {})
 
     def add_all(self, path: str, content: Any, header: str) -> None:  # noqa: ANN401 - any JSON value
         if isinstance(content, list):
@@ -73,6 +120,17 @@ class _Stream:
             )
         )
 
+        for name in _references(part) if self._deferred else ():
+            tool = self._deferred.pop(name, None)
+            if tool is not None:
+                self.add(f"{path} ({name})", "tool", {k: v for k, v in tool.items() if k != "defer_loading"})
+
+    def take_over(self, earlier: list[Segment], messages: list[Any]) -> None:
+        """Begin with the segments of messages that were parsed before."""
+        self.segments = earlier
+        for name in _references(messages) if self._deferred else ():
+            self._deferred.pop(name, None)
+
     def _mark_last(self) -> None:
         if self.segments:
             self.segments[-1].breakpoint = True
@@ -92,6 +150,23 @@ def _add_message(stream: _Stream, path: str, message: Any) -> None:  # noqa: ANN
 def _tools(body: dict[str, Any]) -> Any:  # noqa: ANN401
     config = body.get("toolConfig")
     return config.get("tools") if isinstance(config, dict) else body.get("tools")
+
+
+def _is_deferred(tool: Any) -> bool:  # noqa: ANN401
+    """Whether a tool is no part of the prefix until it is referred to."""
+    return isinstance(tool, dict) and tool.get("defer_loading") is True and isinstance(tool.get("name"), str)
+
+
+def _references(part: Any) -> Iterator[str]:  # noqa: ANN401
+    """Names of the tools that a part refers to: a change of tools, or what a search for tools found."""
+    if isinstance(part, list):
+        for item in part:
+            yield from _references(item)
+    elif isinstance(part, dict):
+        if part.get("type") == "tool_reference":
+            yield from (name for key in ("tool_name", "name") if isinstance(name := part.get(key), str))
+        for key in ("tool", "content", "tool_references"):
+            yield from _references(part.get(key))
 
 
 def _parts(content: Any) -> Any:  # noqa: ANN401

@@ -18,6 +18,7 @@ class Recorder:
 
     def __init__(self):
         self.bodies = []
+        self.headers = []
         self.failures = 0
 
 
@@ -61,9 +62,30 @@ def refusal(path: str, body: dict) -> str:
         )
         parts = item.get("content") if isinstance(item.get("content"), list) else []
         unknown |= {"metadata"} if any("metadata" in part for part in parts) else set()
+        unknown -= {"clear_at"} if item.get("role") == "system" else set()
         if unknown:
             return f"{sorted(unknown)}: Extra inputs are not permitted"
+    if path.endswith("/messages"):
+        return misplaced(body)
     return pending(body) if path.endswith("/chat/completions") else ""
+
+
+def misplaced(body: dict) -> str:
+    """Anthropic: system messages after a user's, before the assistant's or last; known tools in them."""
+    roles = [message["role"] for message in body["messages"]] + ["assistant"]
+    declared = {tool["name"] for tool in body.get("tools", [])}
+    for index, message in enumerate(body["messages"]):
+        if message["role"] != "system":
+            continue
+        if not index or roles[index - 1] == "assistant" or roles[index + 1] == "user":
+            return f"messages.{index}: role 'system' must follow a user message and precede an assistant's"
+        for part in message["content"]:
+            tool = part.get("tool", {})
+            if tool.get("type") == "tool_definition":
+                declared.add(tool["definition"]["name"])
+            elif tool and tool["name"] not in declared:
+                return f"messages.{index}: tool_reference_unresolved: {tool['name']}"
+    return ""
 
 
 def pending(body: dict) -> str:
@@ -87,6 +109,7 @@ def recording_server():
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             recorder.bodies.append(body)
+            recorder.headers.append(dict(self.headers))
             error = refusal(self.path, body)
             status, value = (400, {"error": {"message": error}}) if error else (200, None)
             if recorder.failures:

@@ -20,14 +20,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "injection.md"
 @pytest.mark.skipif(
     not hasattr(MemoryEngine, "record_statuses"), reason="MemoryEngine.record_statuses is not there"
 )
-def test_the_example_runs_as_it_stands(tmp_path, monkeypatch, capsys):
+def test_the_examples_run_in_their_order_as_they_stand(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("pi_rank.engine.default_store_path", lambda root, *_: tmp_path / "store.sqlite3")
     shutil.copytree(Path(pi_rank.__file__).parent / "sample", tmp_path / "root")
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     names = {"root": tmp_path / "root"}
-    exec(code, names)
+    for code in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+        exec(code, names)
     names["engine"].close()
-    assert capsys.readouterr().out == "written\n"
+    said = "True The tool 'delete' is not available. Available tools: deploy, read.\n"
+    assert capsys.readouterr().out == f"written\n{said}"
     assert "Persistent Intelligence Context" in str(names["request"])
     assert [message["content"] for message in names["shown"]] == ["How do we deploy to production?"]
 

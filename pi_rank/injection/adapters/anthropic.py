@@ -16,7 +16,9 @@ from pi_rank.injection.history.messages import RawMessage
 from pi_rank.injection.injector import Injector
 from pi_rank.injection.render import RenderRules, render
 from pi_rank.injection.render.portable import count_keys
+from pi_rank.injection.render.tool_changes import betas_of
 
+BETA_HEADER = "anthropic-beta"
 CACHED = ("tools", "system")  # where a caller sets breakpoints of his own
 
 
@@ -30,14 +32,30 @@ def request(
 
     Save `messages` before the call: a block that was sent must not be lost. `options` are passed on; cache
     breakpoints on their tools and system, and a `cache_control` of the request itself, count towards the four
-    that a request may have.
+    that a request may have. What the messages hold decides which beta headers go with them (tools that come
+    and go, text that holds for one turn).
     """
     result = injector.inject(messages, dialect="anthropic")
     used = count_keys({key: options.get(key) for key in CACHED}, "cache_control") + (
         "cache_control" in options
     )
     sent = render(result.outgoing, rules, dialect="anthropic", used_breakpoints=used)
-    return {**options, "messages": sent}
+    return _with_betas({**options, "messages": sent}, betas_of(sent))
+
+
+def _with_betas(arguments: dict[str, Any], betas: list[str]) -> dict[str, Any]:
+    """The arguments with the betas that the messages need: in `betas` if that is given, else as a header."""
+    if not betas:
+        return arguments
+    if "betas" in arguments:
+        return {
+            **arguments,
+            "betas": [*arguments["betas"], *(b for b in betas if b not in arguments["betas"])],
+        }
+    headers = arguments.get("extra_headers") or {}
+    given = [beta for beta in headers.get(BETA_HEADER, "").split(",") if beta]
+    joined = ",".join([*given, *(beta for beta in betas if beta not in given)])
+    return {**arguments, "extra_headers": {**headers, BETA_HEADER: joined}}
 
 
 def reply(response: Any) -> RawMessage:  # noqa: ANN401 - anthropic.types.Message

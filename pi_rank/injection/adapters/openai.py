@@ -16,9 +16,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from pi_rank.injection.history.dialects import Dialect
 from pi_rank.injection.history.messages import RawMessage, role_of
 from pi_rank.injection.injector import Injector
 from pi_rank.injection.render import RenderRules, render
+from pi_rank.injection.tools import tool_choice
 
 
 def chat_request(
@@ -29,6 +31,7 @@ def chat_request(
 ) -> dict[str, Any]:
     """The turn's memory added to `messages`, and the arguments of `client.chat.completions.create`."""
     result = injector.inject(messages, dialect="openai_chat")
+    options = _with_tool_choice(options, messages, rules, "openai_chat")
     return {**options, "messages": render(result.outgoing, rules, dialect="openai_chat")}
 
 
@@ -53,7 +56,18 @@ def responses_request(
     kept = bool(options.get("previous_response_id") or options.get("conversation"))
     result = injector.inject(items, dialect="openai_responses", server_state=kept)
     first = _after_last_output(items) if kept else 0
+    options = _with_tool_choice(options, items, rules, "openai_responses")
     return {**options, "input": render(result.outgoing[first:], rules, dialect="openai_responses")}
+
+
+def _with_tool_choice(
+    options: dict[str, Any], messages: list[RawMessage], rules: RenderRules, dialect: Dialect
+) -> dict[str, Any]:
+    """The options, with the choice that leaves out withdrawn tools; a choice of the caller's stays."""
+    if not options.get("tools") or options.get("tool_choice", "auto") != "auto":
+        return options
+    choice = tool_choice(messages, options["tools"], rules, dialect)
+    return options if choice is None else {**options, "tool_choice": choice}
 
 
 def responses_reply(response: Any) -> list[RawMessage]:  # noqa: ANN401 - openai.types.responses.Response

@@ -20,7 +20,8 @@ from pi_rank.injection.render.portable import (
     without_own_keys,
 )
 from pi_rank.injection.render.rules import RenderRules
-from pi_rank.injection.render.turns import Turn, turns
+from pi_rank.injection.render.tool_changes import Definition, anthropic_parts, change_of, definitions_in
+from pi_rank.injection.render.turns import Apart, Turn, turns
 
 MAX_BREAKPOINTS = 4
 CACHE_CONTROL = {"type": "ephemeral"}
@@ -35,7 +36,9 @@ def render(
     """
     rendered: list[dict[str, Any]] = []
     per_call: dict[int, int] = {}  # message → how many parts at its end are for this call only
-    for turn in turns(messages, dialect, "anthropic", "system" if rules.system_messages else None):
+    operator = Apart(rules.system_messages, rules.tool_changes == "blocks")
+    known: dict[str, Definition] = {}  # tools defined by value so far, which later blocks add again by digest
+    for turn in turns(messages, dialect, "anthropic", operator):
         if isinstance(turn, dict):
             rendered.append(turn)
             continue
@@ -44,7 +47,8 @@ def render(
             per_call[len(rendered)] = passing
         if content:
             rendered.append({"role": turn.role, "content": content})
-        rendered += operator_messages(turn.operator, rules)
+        known.update(definitions_in(turn.operator))
+        rendered += operator_messages(turn.operator, rules, known)
     rendered = at_boundaries(rendered, per_call)
     if rules.breakpoints:
         ends = islice(_ends(rendered, per_call), rules.breakpoints)
@@ -52,11 +56,21 @@ def render(
     return rendered
 
 
-def operator_messages(blocks: Sequence[Block], rules: RenderRules) -> Iterator[dict[str, Any]]:
+def operator_messages(
+    blocks: Sequence[Block], rules: RenderRules, known: dict[str, Definition]
+) -> Iterator[dict[str, Any]]:
     """The operator's blocks as `system` messages; text that holds for this turn only in one of its own."""
     for scoped, group in groupby(blocks, lambda block: rules.turn_scoped and _is_of_this_turn(block)):
-        content = [{"type": "text", "text": block.text.lstrip("\n")} for block in group]
+        content = [part for block in group for part in _operator_parts(block, known)]
         yield {"role": "system", "content": content, **({"clear_at": "next_user_message"} if scoped else {})}
+
+
+def _operator_parts(block: Block, known: dict[str, Definition]) -> Iterator[dict[str, Any]]:
+    change = change_of(block.mark)
+    if change is not None:
+        yield from anthropic_parts(change, known)
+    else:
+        yield {"type": "text", "text": block.text.lstrip("\n")}
 
 
 def _is_of_this_turn(block: Block) -> bool:

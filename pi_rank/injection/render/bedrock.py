@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pi_rank._core.history import parts_with
@@ -20,7 +20,8 @@ from pi_rank.injection.render.portable import (
     without_own_keys,
 )
 from pi_rank.injection.render.rules import RenderRules
-from pi_rank.injection.render.turns import Turn, turns
+from pi_rank.injection.render.tool_changes import bedrock_parts, change_of
+from pi_rank.injection.render.turns import Apart, Turn, turns
 
 MAX_CACHE_POINTS = 4  # https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html
 CACHE_POINT = {"cachePoint": {"type": "default"}}
@@ -36,7 +37,8 @@ def render(
     """
     rendered: list[dict[str, Any]] = []
     per_call: dict[int, int] = {}  # message → how many parts at its end are for this call only
-    for turn in turns(messages, dialect, "strands", "system" if rules.system_messages else None):
+    operator = Apart(rules.system_messages, rules.tool_changes == "blocks")
+    for turn in turns(messages, dialect, "strands", operator):
         if isinstance(turn, dict):
             rendered.append(turn)
             continue
@@ -52,13 +54,22 @@ def render(
         if content:
             rendered.append({"role": turn.role, "content": content})
         if turn.operator:
-            texts = [{"text": block.text.lstrip("\n")} for block in turn.operator]
-            rendered.append({"role": "system", "content": texts})
+            parts = [part for block in turn.operator for part in operator_parts(block)]
+            rendered.append({"role": "system", "content": parts})
     rendered = at_boundaries(rendered, per_call)
     if rules.cache == "cache_points":
         used = used_breakpoints + parts_with(rendered, "cachePoint")
         _set_cache_points(rendered, per_call, min(rules.breakpoints, MAX_CACHE_POINTS - used))
     return split_tool_results(rendered) if rules.tool_result_text == "split" else rendered
+
+
+def operator_parts(block: Block) -> Iterator[dict[str, Any]]:
+    """An operator's block as parts of a `system` message."""
+    change = change_of(block.mark)
+    if change is not None:
+        yield from bedrock_parts(change)
+    else:
+        yield {"text": block.text.lstrip("\n")}
 
 
 def _part(block: Block, turn: Turn) -> dict[str, Any] | None:

@@ -62,7 +62,8 @@ def _foreign(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
         parts = [part for block in rest if (part := _part(block, message)) is not None]
         if parts or calls:
             yield {"role": message.role, "content": parts or None, **({"tool_calls": calls} if calls else {})}
-    yield from map(_developer, operator)
+    for block in operator:
+        yield from _developer(block)
 
 
 def _call(call: ToolUse) -> dict[str, Any]:
@@ -84,8 +85,8 @@ def _part(block: Block, message: Message) -> dict[str, Any] | None:
     return {"type": "image_url", "image_url": {"url": picture.as_url}}
 
 
-def _developer(block: Block) -> dict[str, Any]:
-    return {"role": "developer", "content": block.text.lstrip("\n")}
+def _developer(block: Block) -> Iterator[dict[str, Any]]:
+    yield {"role": "developer", "content": block.text.lstrip("\n")}
 
 
 def _cleaned(content: list[Any]) -> list[Any]:

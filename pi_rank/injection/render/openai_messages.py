@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from pi_rank.injection.history.messages import Block, Message
 from pi_rank.injection.render.plain import plain_parts
 from pi_rank.injection.render.portable import logger, without_own_keys
 from pi_rank.injection.render.rules import RenderRules
-from pi_rank.injection.render.turns import split_operator
+from pi_rank.injection.render.turns import Apart, split_operator
 
 
 def split_developer(message: Message, rules: RenderRules) -> tuple[list[Block], list[Block]]:
     """A message's blocks, and those that go into developer messages after it, if the model takes such."""
-    return split_operator(message.blocks, "developer" if rules.developer_messages else None)
+    tools = rules.provider == "openai_responses" and rules.tool_changes == "additional_tools"
+    apart = Apart(rules.developer_messages, tools or rules.developer_messages)
+    return split_operator(message.blocks, apart, alone=True)
 
 
 def split_foreign(message: Message, rules: RenderRules) -> tuple[list[Block], list[Block]]:
@@ -32,12 +34,12 @@ def own_user_message(
     message: Message,
     rules: RenderRules,
     part: Callable[[Block, Message], dict[str, Any] | None],
-    developer: Callable[[Block], dict[str, Any]],
+    developer: Callable[[Block], Iterable[dict[str, Any]]],
 ) -> Iterator[dict[str, Any]]:
     """A user message that is stored in the dialect it is sent in, then its developer messages.
 
     :param part: a block as a content part; None for one that is not sent.
-    :param developer: a block as a developer message.
+    :param developer: a block as developer messages.
     """
     raw = without_own_keys(message.raw)
     ready = plain_parts(message.raw, message.dialect)
@@ -45,8 +47,9 @@ def own_user_message(
         yield {**raw, "content": ready}
         return
     blocks, operator = split_developer(message, rules)
-    if isinstance(raw.get("content"), str):
+    if isinstance(raw.get("content"), str) and (blocks or not operator):
         yield {**raw, "content": "".join(block.text for block in blocks)}
     elif parts := [made for block in blocks if (made := part(block, message)) is not None]:
         yield {**raw, "content": parts}
-    yield from map(developer, operator)
+    for block in operator:
+        yield from developer(block)

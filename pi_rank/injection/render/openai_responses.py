@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pi_rank.injection.history.messages import Block, Message
@@ -16,6 +16,9 @@ from pi_rank.injection.render.portable import (
     without_own_keys,
 )
 from pi_rank.injection.render.rules import RenderRules
+from pi_rank.injection.render.tool_changes import Definition, change_of, definitions_in, responses_items
+
+Developer = Callable[[Block], Iterator[dict[str, Any]]]
 
 
 def render(messages: Sequence[Message], rules: RenderRules) -> list[dict[str, Any]]:
@@ -25,18 +28,18 @@ def render(messages: Sequence[Message], rules: RenderRules) -> list[dict[str, An
     it.
     """
     rendered: list[dict[str, Any]] = []
+    developer = _developer(rules, {})
     for message in messages:
-        rendered += (
-            _own(message, rules) if message.dialect == "openai_responses" else _foreign(message, rules)
-        )
+        make = _own if message.dialect == "openai_responses" else _foreign
+        rendered += make(message, rules, developer)
     return rendered
 
 
-def _own(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
+def _own(message: Message, rules: RenderRules, developer: Developer) -> Iterator[dict[str, Any]]:
     if not isinstance(message.raw, dict):
         return
     if "role" in message.raw and message.role == "user":
-        yield from own_user_message(message, rules, _part, _developer)
+        yield from own_user_message(message, rules, _part, developer)
         return
     raw = without_own_keys(message.raw)
     if "role" in raw or isinstance(raw.get("type"), str):  # an item of a type that is not known goes back too
@@ -45,7 +48,7 @@ def _own(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
         skip(Block("unknown", raw), "it is no item")
 
 
-def _foreign(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
+def _foreign(message: Message, rules: RenderRules, developer: Developer) -> Iterator[dict[str, Any]]:
     blocks, operator = split_foreign(message, rules)
     for block in blocks:
         if block.kind == "tool_result" and (result := tool_result(block.raw)):
@@ -62,7 +65,8 @@ def _foreign(message: Message, rules: RenderRules) -> Iterator[dict[str, Any]]:
                 "name": call.name,
                 "arguments": call.arguments,
             }
-    yield from map(_developer, operator)
+    for block in operator:
+        yield from developer(block)
 
 
 def _part(block: Block, message: Message) -> dict[str, Any] | None:
@@ -81,5 +85,15 @@ def _part(block: Block, message: Message) -> dict[str, Any] | None:
     return {"type": "input_image", "image_url": picture.as_url}
 
 
-def _developer(block: Block) -> dict[str, Any]:
-    return {"role": "developer", "content": [{"type": "input_text", "text": block.text.lstrip("\n")}]}
+def _developer(rules: RenderRules, known: dict[str, Definition]) -> Developer:
+    """How an operator's block becomes items; `known` gathers the tools that were defined so far."""
+
+    def items(block: Block) -> Iterator[dict[str, Any]]:
+        change = change_of(block.mark)
+        if change is None or rules.tool_changes != "additional_tools":
+            yield {"role": "developer", "content": [{"type": "input_text", "text": block.text.lstrip("\n")}]}
+            return
+        known.update(definitions_in([block]))
+        yield from responses_items(change, known)
+
+    return items

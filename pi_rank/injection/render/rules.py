@@ -45,6 +45,7 @@ class RenderRules(msgspec.Struct, frozen=True, kw_only=True):
     cache: Literal["breakpoints", "cache_points", "prefix"]
     turn_scoped: bool = False
     tool_changes: ToolChangeForm = "none"
+    allowed_tools: Literal["none", "declared", "all"] = "none"
     breakpoints: int = 1
     resets: tuple[str, ...] = ()
     version: int = 1

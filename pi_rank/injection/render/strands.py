@@ -9,7 +9,7 @@ from pi_rank.injection.history.live import may_hold_marks
 from pi_rank.injection.history.messages import Block, blocks_of
 from pi_rank.injection.render.boundaries import at_boundaries
 from pi_rank.injection.render.rules import RenderRules
-from pi_rank.injection.render.turns import OPERATOR, split_operator
+from pi_rank.injection.render.turns import OPERATOR, Apart, split_operator
 
 
 def with_system_messages(messages: Sequence[Any], rules: RenderRules | None) -> list[Any]:
@@ -27,7 +27,7 @@ def with_system_messages(messages: Sequence[Any], rules: RenderRules | None) -> 
         blocks = blocks_of(message, "strands")
         operator: list[Block] = []
         if apart and any(b.mark is not None and b.mark.rendering in OPERATOR for b in blocks):
-            blocks, operator = split_operator(blocks, "system")
+            blocks, operator = split_operator(blocks, Apart(text=True))
             content = [{"text": b.text} if b.kind == "text" else _bare(b.raw) for b in blocks]
         else:
             content = [_bare(part) for part in message["content"]]

@@ -12,10 +12,10 @@ from pi_rank.injection.history.dialects import Dialect
 from pi_rank.injection.history.messages import Block, blocks_of, role_of
 from pi_rank.injection.render.plain import plain_messages
 from pi_rank.injection.render.portable import without_own_keys
+from pi_rank.injection.render.tool_changes import change_of
 
 logger = logging.getLogger("pi_rank.injection")
 
-Operator = Literal["system", "developer"] | None
 OPERATOR = ("system", "developer", "turn")
 
 
@@ -33,7 +33,7 @@ class Turn(msgspec.Struct):
 
 
 def turns(
-    messages: Sequence[Any], dialect: Dialect, own: Dialect, operator: Operator
+    messages: Sequence[Any], dialect: Dialect, own: Dialect, operator: Apart
 ) -> Iterator[Turn | dict[str, Any]]:
     """The turns of a history for providers whose messages hold tool calls and results as blocks.
 
@@ -42,7 +42,7 @@ def turns(
     calls join the assistant's text before them.
 
     :param own: the provider's dialect.
-    :param operator: the rendering that is set apart, None for no such model.
+    :param operator: what is set apart.
     """
     open_turn: Turn | None = None
     made = plain_messages(messages, own) if dialect == own else [None] * len(messages)
@@ -74,7 +74,7 @@ def _turn(
     raw: Any,  # noqa: ANN401
     dialect: Dialect,
     own: Dialect,
-    operator: Operator,
+    operator: Apart,
     *,
     started: bool,
 ) -> Turn | dict[str, Any] | None:
@@ -83,14 +83,14 @@ def _turn(
         return _system_turn(raw, dialect, own, operator, started=started)
     if role not in ("user", "assistant", "tool"):
         return None
-    blocks, apart = split_operator(blocks_of(raw, dialect), operator)
+    blocks, apart = split_operator(blocks_of(raw, dialect), operator, alone=started)
     openai = dialect in ("openai_chat", "openai_responses")
     joins = role == "tool" or (role == "assistant" and openai)
     return Turn("assistant" if role == "assistant" else "user", dialect, blocks, apart, joins)
 
 
 def _system_turn(
-    raw: dict[str, Any], dialect: Dialect, own: Dialect, operator: Operator, *, started: bool
+    raw: dict[str, Any], dialect: Dialect, own: Dialect, operator: Apart, *, started: bool
 ) -> Turn | dict[str, Any] | None:
     """A system message of the history: as it is for its own provider; for another, where its model takes one
     in mid-conversation. One at the start belongs in the request's own field for it."""
@@ -100,24 +100,41 @@ def _system_turn(
     if dialect == own and isinstance(content, str):
         return without_own_keys(raw)
     texts = [block for block in blocks_of(raw, dialect) if block.kind == "text" and block.text]
-    if started and operator is not None and texts:
+    if started and operator.text and texts:
         return Turn("system", dialect, [], texts, joins=False)
     logger.info("a %s message of the history is not sent: it belongs in the request's own field", raw["role"])
     return None
 
 
-def split_operator(blocks: list[Block], operator: Operator) -> tuple[list[Block], list[Block]]:
+class Apart(msgspec.Struct, frozen=True):
+    """What goes into messages of the operator's: his text, what he changed about tools, or neither."""
+
+    text: bool
+    tools: bool = False
+
+    def takes(self, block: Block) -> bool:
+        """Whether the block is set apart."""
+        if block.mark is None or block.mark.rendering not in OPERATOR:
+            return False
+        return self.tools if change_of(block.mark) is not None else self.text
+
+
+def split_operator(
+    blocks: list[Block], operator: Apart, *, alone: bool = False
+) -> tuple[list[Block], list[Block]]:
     """A message's blocks without the operator's text, and that text.
 
-    It is set apart wherever it stands, so that what is written after it changes nothing, but only when
-    something is left: the provider wants a user message before it. The operator renderings serve for each
-    other. A text that is partly injected stays one part, unless the operator's is in it.
+    It is set apart wherever it stands, so that what is written after it changes nothing. The operator
+    renderings serve for each other. A text that is partly injected stays one part, unless the operator's is
+    in it.
+
+    :param alone: whether nothing need be left: Anthropic wants a user message before a `system` one.
     """
-    apart = [block for block in blocks if block.mark is not None and block.mark.rendering in OPERATOR]
-    if operator is None or not apart or len(apart) == len(blocks):
+    apart = [block for block in blocks if operator.takes(block)]
+    if not apart or (len(apart) == len(blocks) and not alone):
         return _joined(blocks), []
     loose = {id(block.raw) for block in apart if not block.whole}
-    kept = [block for block in blocks if block.mark is None or block.mark.rendering not in OPERATOR]
+    kept = [block for block in blocks if not operator.takes(block)]
     free = [msgspec.structs.replace(block, raw=None) if id(block.raw) in loose else block for block in kept]
     return _joined(free), apart
 
