@@ -60,6 +60,30 @@ def lines(title: str, series: Mapping[str, Points], x_label: str) -> str:
     return "\n".join(parts)
 
 
+def shares(title: str, series: Mapping[str, Points], x_label: str) -> str:
+    """One panel from 0 to 1 on both axes, with the diagonal: a line per name, listed at the right."""
+    right = WIDTH - RIGHT
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return round(LEFT + x * (right - LEFT), 1), round(HEIGHT - BOTTOM - y * (HEIGHT - BOTTOM - TOP), 1)
+
+    parts = [_text(LEFT, 20, title, "t"), _text((LEFT + right) / 2, HEIGHT - 8, x_label, "s", "middle")]
+    for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
+        parts.append(_rule(*at(0, tick), *at(1, tick)))
+        parts.append(_text(LEFT - 6, at(0, tick)[1] + 4, f"{tick:g}", "s", "end"))
+        parts.append(_text(at(tick, 0)[0], HEIGHT - BOTTOM + 18, f"{tick:g}", "s", "middle"))
+    parts.append(_rule(*at(0, 0), *at(1, 1)))
+    for number, (colour, (name, points)) in enumerate(zip(COLOURS, series.items(), strict=False)):
+        path = " ".join(f"{x},{y}" for x, y in (at(*point) for point in points))
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts += [
+            f'<circle cx="{at(*point)[0]}" cy="{at(*point)[1]}" r="3" fill="{colour}"/>' for point in points
+        ]
+        parts.append(f'<circle cx="{right + 10}" cy="{TOP + 16 * number}" r="4" fill="{colour}"/>')
+        parts.append(_text(right + 18, TOP + 16 * number + 4, name, "s"))
+    return "\n".join(parts)
+
+
 def bars(title: str, groups: Mapping[str, Mapping[str, float]]) -> str:
     """One panel: groups of bars in microseconds, each labelled with its name and value."""
     values = [value for group in groups.values() for value in group.values()]

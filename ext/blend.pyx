@@ -1,7 +1,7 @@
 # cython: freethreading_compatible=True
 """The default order of two sources' hits, from the postings and the vectors themselves.
 
-    rows, scores, (ranks, lexical), (ranks, semantic), relevance = blend(
+    rows, scores, (ranks, lexical), (ranks, semantic), cosines, coverage = blend(
         segments, terms, live_rows, lexical_rows, table, query, hit_rows, hit_scores, tie_rank, constants
     )
 
@@ -47,7 +47,8 @@ cdef extern from "kernels/blend.hpp" namespace "pi_blend" nogil:
         vector[double] scores
         vector[double] lexical
         vector[double] semantic
-        double relevance
+        vector[double] cosines
+        vector[double] coverage
 
     Candidates merged(const int32_t* lexical, size_t n_lexical, const Hits& hits) except +
     Ranked ranked(const Candidates& found, const Hits& hits, const Table& table, const int32_t* row_node,
@@ -91,7 +92,7 @@ def blend(
         array_of(best.rows), array_of(best.scores),
         (array_of(best.lexical_rank), array_of(best.lexical)),
         (array_of(best.semantic_rank), array_of(best.semantic)),
-        best.relevance,
+        array_of(best.cosines), array_of(best.coverage),
     )
 
 

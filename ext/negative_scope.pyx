@@ -266,6 +266,14 @@ cdef class PhraseAutomaton:
         return self.dead.size()
 
     @property
+    def phrase_count(self) -> int:
+        """Phrases that can match, those of rows that died since included."""
+        cdef size_t total = 0
+        for segment in self.segments:
+            total += (<_Segment>segment).trie.phrase_count()
+        return total
+
+    @property
     def nbytes(self) -> int:
         """Bytes held, those shared with other values included."""
         cdef size_t total = self.dead.size()

@@ -21,7 +21,7 @@ from pi_rank.store.model_change import StoreModels
 from pi_rank.store.schema import DamagedStoreError
 from pi_rank.store.stand_in import StandIn, open_for_turns
 from pi_rank.store.store import MemoryStore, default_store_path
-from pi_rank.turn.request import Request, deadline_in, given_vector
+from pi_rank.turn.request import Request, checked_share, deadline_in, given_vector
 from pi_rank.turn.rerank import RerankStage
 from pi_rank.turn.search import Search, SearchMode, run_search
 from pi_rank.turn.turn import Memory, Stopwatch, run_turn, run_turns, store_problems
@@ -158,6 +158,7 @@ class MemoryEngine(Upkeep):
         today: date | None = None,
         max_bytes: int = MAX_BLOCK_BYTES,
         max_records: int | None = None,
+        min_relevance: float | None = None,
         deadline_ms: float | None = None,
         query_vector: Vector | None = None,
     ) -> RetrievalContext:
@@ -170,6 +171,8 @@ class MemoryEngine(Upkeep):
         :param today: dates the day's log and the ages: a day in UTC, or a moment in it; today by default.
         :param max_bytes: the block's size in bytes of UTF-8, everything counted.
         :param max_records: records under Selected Memory; the root's config.json by default, else 12.
+        :param min_relevance: how likely a record must belong to be selected, 0 to 1; 0 fills the places. By
+            default what config.json says, else the model's own threshold (docs/ranking.md).
         :param deadline_ms: milliseconds after which the turn goes on without the query's vector, or the
             reranker's scores, where they are not there yet.
         :param query_vector: float32[dimension] of unit length, instead of embedding the prompt.
@@ -183,7 +186,9 @@ class MemoryEngine(Upkeep):
         day = utc_day(today)
         memory = self._memory(day, wait_for_model=deadline is None)
         vector = given or self._comparable(asked, memory)
-        request = Request(self._places.placed(context), day, max_bytes, max_records, vector, deadline)
+        placed = self._places.placed(context)
+        least = checked_share("min_relevance", min_relevance)
+        request = Request(placed, day, max_bytes, max_records, least, vector, deadline)
         return run_turn(memory, request, watch)
 
     def search(
@@ -194,6 +199,7 @@ class MemoryEngine(Upkeep):
         mode: SearchMode = "hybrid",
         context: SessionContext | None = None,
         abstain: bool = True,
+        min_relevance: float | None = None,
     ) -> list[Hit]:
         """The k best records for a query, best first; a record that the query names by id before all others.
 
@@ -202,8 +208,9 @@ class MemoryEngine(Upkeep):
         :param context: where the question is asked: only what is eligible there is found. None searches every
             active record, whatever its profile, project and scope.
         :param mode: "lexical" and "semantic" give that source's own order; no reranker is asked.
-        :param abstain: nothing is found where nothing in memory has to do with the query, as a turn decides
-            it; False gives the nearest, always.
+        :param abstain: what a turn would not select is not found, so nothing is where nothing in memory has
+            to do with the query; False gives the nearest, always.
+        :param min_relevance: as in `build_retrieval_context`; by default the model's own threshold.
         :raises ContextError: k is negative, or the mode is unknown.
         """
         if k < 0:
@@ -215,9 +222,11 @@ class MemoryEngine(Upkeep):
         comparable = mode != "lexical" and snapshot.model_id in (None, queries.model_id)
         vector = queries.request(query, None).get() if comparable and query.strip() else None
         place = None if context is None else self._places.placed(context)
-        asked = Search(query, k, mode, vector, place, abstain)
-        floor = queries.relevance_floor
-        found, reranked = run_search(snapshot, self._analyzer, asked, self._rule, self._reranking, floor)
+        least = checked_share("min_relevance", min_relevance)
+        asked = Search(query, k, mode, vector, place, utc_day(None), abstain, least)
+        found, reranked = run_search(
+            snapshot, self._analyzer, asked, self._rule, self._reranking, queries.calibration
+        )
         if reranked not in (None, "ok"):  # hits have no stats to say it in
             warnings.warn(f"searched without the reranker: {reranked}", RuntimeWarning, stacklevel=2)
         return found
@@ -230,14 +239,21 @@ class MemoryEngine(Upkeep):
         today: date | None = None,
         max_bytes: int = MAX_BLOCK_BYTES,
         max_records: int | None = None,
+        min_relevance: float | None = None,
     ) -> list[RetrievalContext]:
         """One turn for each context, in their order, on all cores.
 
         :param threads: how many threads to use; by default one a core.
-        :param today, max_bytes, max_records: as in `build_retrieval_context`, the same for each turn.
+        :param today, max_bytes, max_records, min_relevance: as in `build_retrieval_context`, the same for
+            each turn.
         """
         answers = self.iterate_batch(
-            contexts, threads=threads, today=today, max_bytes=max_bytes, max_records=max_records
+            contexts,
+            threads=threads,
+            today=today,
+            max_bytes=max_bytes,
+            max_records=max_records,
+            min_relevance=min_relevance,
         )
         return list(answers)
 
@@ -249,10 +265,12 @@ class MemoryEngine(Upkeep):
         today: date | None = None,
         max_bytes: int = MAX_BLOCK_BYTES,
         max_records: int | None = None,
+        min_relevance: float | None = None,
     ) -> Iterator[RetrievalContext]:
         """As `retrieve_batch`, one answer at a time; only a few are read, or kept, ahead."""
         self._fresh(wait_for_model=True)  # while one thread refreshes, an older snapshot serves the others
         queries = self._models.queries
+        least = checked_share("min_relevance", min_relevance)
 
         def answer(task: list[SessionContext]) -> list[RetrievalContext]:
             day = utc_day(today)
@@ -263,7 +281,7 @@ class MemoryEngine(Upkeep):
             return run_turns(
                 memory,
                 [
-                    Request(context, day, max_bytes, max_records, vector, None)
+                    Request(context, day, max_bytes, max_records, least, vector, None)
                     for context, vector in zip(placed, vectors, strict=True)
                 ],
             )
@@ -311,7 +329,7 @@ class MemoryEngine(Upkeep):
             analyzer=self._analyzer,
             rule=self._rule,
             reranking=self._reranking,
-            relevance_floor=self._models.queries.relevance_floor,
+            calibration=self._models.queries.calibration,
             trouble=self.trouble,
         )
 

@@ -11,10 +11,10 @@ from pi_rank.memory.contents import Skipped
 from pi_rank.memory.records import Layer, MemoryRecord
 from pi_rank.memory.sources.protocol import origin_of
 
-Mode = Literal["hybrid", "lexical", "terms", "semantic", "id", "name", "none"]
+Mode = Literal["hybrid", "lexical", "terms", "semantic", "id", "name", "applies", "none"]
 # By which the pi coding agent knows messages of PI's memory again.
 CUSTOM_TYPE = "pi-persistent-intelligence-context"
-SourceName = Literal["lexical", "semantic", "terms", "id", "name"]
+SourceName = Literal["lexical", "semantic", "terms", "id", "name", "applies"]
 
 
 class RankSource(msgspec.Struct, frozen=True):
@@ -33,6 +33,9 @@ class Hit(msgspec.Struct, frozen=True):
 
     In a turn, an identity record (L1) that no ranking found has score 0 and no sources.
 
+    `relevance`: how likely the record belongs to the query, 0 to 1 (docs/ranking.md); 1 where the query names
+    it. None where nothing tells: by words alone, by ranks alone, or with a model whose card has no constants.
+
     Scores compare within one answer only: where both sources answered they are `pi_rank.ranking.blend`'s;
     else, and with `ranking="rrf"`, those of Reciprocal Rank Fusion. A reranker changes the order of hits, not
     their scores.
@@ -42,6 +45,7 @@ class Hit(msgspec.Struct, frozen=True):
     score: float
     record: MemoryRecord
     sources: tuple[RankSource, ...] = ()
+    relevance: float | None = None
 
     @property
     def layer(self) -> Layer:
@@ -175,9 +179,14 @@ class SyncReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def hit_to_dict(hit: Hit) -> dict[str, Any]:
-    """A hit as a JSON-ready object: its record, its score, and the rankings that it comes from."""
+    """A hit as a JSON-ready object: its record, its score and relevance, and the rankings it comes from."""
     sources = [{"source": s.source, "rank": s.rank, "score": s.score} for s in hit.sources]
-    return {**record_to_dict(hit.record), "score": hit.score, "sources": sources}
+    return {
+        **record_to_dict(hit.record),
+        "score": hit.score,
+        "relevance": hit.relevance,
+        "sources": sources,
+    }
 
 
 def record_to_dict(record: MemoryRecord) -> dict[str, Any]:

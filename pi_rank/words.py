@@ -42,3 +42,16 @@ FUNCTION_WORDS: frozenset[str] = frozenset(
         )
     ).split()
 )
+
+# Words of a conversation that point at what was said, or ask for more of it: a prompt of these and function
+# words alone ("and then?", "explain that again") has no subject of its own that memory could know about.
+FOLLOW_UP_WORDS: frozenset[str] = frozenset(
+    " ".join(
+        (
+            "again more other others another else one ones same thing things something anything everything",
+            "next last previous before tell say said show explain elaborate mean means meant continue keep",
+            "go going try yes no not please ok okay well now still really sure right thanks so like way far",
+            "let know think see isn don didn doesn s t d m ll re ve",
+        )
+    ).split()
+)

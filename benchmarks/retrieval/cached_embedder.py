@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pi_rank.embedding import Embedder
+    from pi_rank.embedding.cards import Calibration
 
     Vectors = npt.NDArray[np.float32]
 
@@ -26,6 +27,7 @@ class CachedEmbedder:
     def __init__(self, embedder: Embedder, folder: Path) -> None:
         self.model_id = embedder.model_id
         self.dimension = embedder.dimension
+        self.calibration: Calibration | None = getattr(embedder, "calibration", None)
         self._embedder = embedder
         self._path = folder / f"queries-{embedder.model_id.replace('/', '_')}.npz"
         self._vectors: dict[str, Vectors] = {}

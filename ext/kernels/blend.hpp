@@ -65,11 +65,11 @@ inline Candidates merged(const int32_t* lexical, size_t n_lexical, const Hits& h
     return found;
 }
 
-// The candidates best first, and the largest cosine + half coverage of any.
+// The candidates best first. `cosines`, `coverage`: what a row has of the query, whatever the others have.
 struct Ranked {
     std::vector<int32_t> rows, lexical_rank, semantic_rank;
     std::vector<double> scores, lexical, semantic;  // a score is the sum of its two parts
-    double relevance = 0.0;
+    std::vector<double> cosines, coverage;
 };
 
 class Blend {
@@ -83,6 +83,7 @@ public:
           tie_rank_(tie_rank),
           rule_(rule),
           kernel_(kernel),
+          asked_(query),
           query_(query, query + table.dimension) {}
 
     Ranked ranked() {
@@ -97,14 +98,14 @@ public:
             ranked.scores.push_back(words_[i] + meaning_[i]);
             ranked.lexical.push_back(words_[i]);
             ranked.semantic.push_back(meaning_[i]);
+            ranked.cosines.push_back(cosines_[i]);
+            ranked.coverage.push_back(found_.coverage[i]);
         }
-        ranked.relevance = relevance();
         return ranked;
     }
 
 private:
     static constexpr size_t AHEAD = 4;  // vectors between asking for one and reading it
-    static constexpr double COVERAGE = 0.5;  // in `relevance`: every word of the query counts as half a cosine
 
     const float* vector_of(int32_t row) const {
         const int32_t node = row_node_[row];
@@ -137,26 +138,31 @@ private:
         const std::vector<float> centre = mean(hits_.rows, std::min(rule_.centre_hits, hits_.count));
         for (size_t j = 0; j < query_.size(); ++j) query_[j] -= float(rule_.centre) * centre[j];
         meaning_.assign(found_.rows.size(), std::numeric_limits<double>::quiet_NaN());
+        cosines_ = meaning_;
         for (size_t i = 0; i < meaning_.size(); ++i) {
             if (i + AHEAD < meaning_.size()) ask_for(found_.rows[i + AHEAD]);
             const float* vector = vector_of(found_.rows[i]);
-            if (vector != nullptr) meaning_[i] = kernel_.score(query_.data(), vector, query_.size());
+            if (vector == nullptr) continue;
+            meaning_[i] = kernel_.score(query_.data(), vector, query_.size());
+            const size_t rank = size_t(found_.semantic_rank[i]);
+            cosines_[i] = rank ? hits_.cosines[rank - 1] : kernel_.score(asked_, vector, query_.size());
         }
         const auto embedded = [this](size_t i) { return !std::isnan(meaning_[i]); };
         std::vector<int32_t> rows;
         for (const size_t i : best(rule_.feedback_rows, embedded)) rows.push_back(found_.rows[i]);
         const std::vector<float> feedback = mean(rows.data(), rows.size());
-        double sum = 0.0;
+        double sum = 0.0, cosine_sum = 0.0;
         size_t count = 0;
         for (size_t i = 0; i < meaning_.size(); ++i) {
             if (!embedded(i)) continue;
             meaning_[i] += rule_.feedback * kernel_.score(feedback.data(), vector_of(found_.rows[i]), query_.size());
             sum += meaning_[i];
+            cosine_sum += cosines_[i];
             ++count;
         }
         // A row that is not embedded yet is taken for an average one, so that its words decide.
-        for (double& one : meaning_)
-            if (std::isnan(one)) one = sum / double(count);
+        for (size_t i = 0; i < meaning_.size(); ++i)
+            if (std::isnan(meaning_[i])) meaning_[i] = sum / double(count), cosines_[i] = cosine_sum / double(count);
     }
 
     // The mean vector of some rows, all of them embedded; summed in float64 in their order.
@@ -184,16 +190,6 @@ private:
         return places;
     }
 
-    // A row that is no semantic hit is given the last hit's cosine, which is no less than its own.
-    double relevance() const {
-        double most = -std::numeric_limits<double>::infinity();
-        for (size_t i = 0; i < found_.rows.size(); ++i) {
-            const size_t rank = found_.semantic_rank[i] ? size_t(found_.semantic_rank[i]) : hits_.count;
-            most = std::max(most, hits_.cosines[rank - 1] + COVERAGE * found_.coverage[i]);
-        }
-        return most;
-    }
-
     const Candidates& found_;
     const Hits& hits_;
     const pi_vectors::Table& table_;
@@ -201,8 +197,9 @@ private:
     const int32_t* tie_rank_;
     const Rule& rule_;
     const pi_vectors::Kernel& kernel_;
+    const float* asked_;
     std::vector<float> query_;  // in the end less the hits' centre
-    std::vector<double> words_, meaning_;  // by candidate
+    std::vector<double> words_, meaning_, cosines_;  // by candidate
 };
 
 // The candidates in their order. Every semantic hit has a vector.

@@ -17,8 +17,8 @@ def blend(
     hit_scores: NDArray[np.float64],
     tie_rank: NDArray[np.int32],
     constants: tuple[float, float, tuple[int, int], float, int, float, int],
-) -> tuple[NDArray[np.int32], NDArray[np.float64], Part, Part, float]:
-    """The rows of both lists, best first: rows, scores, lexical and semantic part, and the relevance.
+) -> tuple[NDArray[np.int32], NDArray[np.float64], Part, Part, NDArray[np.float64], NDArray[np.float64]]:
+    """The rows of both lists, best first: rows, scores, lexical and semantic part, cosines, and coverage.
 
     A part is each row's rank in that list, from 1, 0 for none, and its share of the score.
 

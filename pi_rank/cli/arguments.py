@@ -85,6 +85,16 @@ def sources(arguments: argparse.Namespace) -> list[SourceSpec] | None:
     return [spec for each in given for spec in usual_places(each, folder)]
 
 
+def add_min_relevance(parser: argparse.ArgumentParser) -> None:
+    """`--min-relevance`: how likely a record must belong."""
+    parser.add_argument(
+        "--min-relevance",
+        type=share,
+        metavar="P",
+        help="how likely a record must belong, 0 to 1; 0 fills the places (config.json, else the model's)",
+    )
+
+
 def model_name(arguments: argparse.Namespace) -> str | None:
     """The model to open the engine with; None for `--model none`."""
     return None if arguments.model == "none" else arguments.model
@@ -135,6 +145,17 @@ def whole_number(least: int) -> Callable[[str], int]:
         return int(text)
 
     return convert
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1")
+    return value
 
 
 def milliseconds(text: str) -> float:

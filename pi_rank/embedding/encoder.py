@@ -44,7 +44,7 @@ class EncoderEmbedder:
     def __init__(self, card: EncoderCard) -> None:
         self.model_id = card.model_id
         self.dimension = card.dimension
-        self.relevance_floor = card.relevance_floor
+        self.calibration = card.calibration
         self._card = card
         self._encoder = _load_encoder(card)
         self._tokenizer = _load_tokenizer(card, self._encoder)

@@ -32,7 +32,7 @@ class OnnxEmbedder:
     def __init__(self, card: OnnxCard) -> None:
         self.model_id = card.model_id
         self.dimension = card.dimension
-        self.relevance_floor = card.relevance_floor
+        self.calibration = card.calibration
         self._card = card
         self._tokenizer = load_tokenizer(card)
         self._session = _load_session(card)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pi_rank.embedding import Embedder
+    from pi_rank.embedding.cards import Calibration
 
     Vector = npt.NDArray[np.float32]
 
@@ -111,10 +112,10 @@ class QueryEmbedder:
         return self._embedder
 
     @property
-    def relevance_floor(self) -> float | None:
+    def calibration(self) -> Calibration | None:
         """The loaded model's, from its card; None where it is not known."""
-        floor: float | None = getattr(self._embedder, "relevance_floor", None)
-        return floor
+        calibration: Calibration | None = getattr(self._embedder, "calibration", None)
+        return calibration
 
     def request(self, text: str, deadline: float | None) -> QueryVector:
         """Asks for a prompt's vector, to be had until `deadline` on the clock of `time.perf_counter`."""

@@ -19,6 +19,8 @@ MOST_RECORDS = 1000
 class RootConfig(msgspec.Struct, frozen=True):
     """What config.json says about retrieval and qmd. `warnings` says what in it could not be used.
 
+    `min_relevance`: what a record needs to be selected; None for the model's own threshold.
+
     A number that cannot be used is the default's. An injection mode that cannot be used is `policy_only`:
     what a user shut must not open because of a slip of the pen.
     """
@@ -30,17 +32,20 @@ class RootConfig(msgspec.Struct, frozen=True):
     qmd_collection: str = "pi-persistent-intelligence"
     qmd_enabled: bool = True
     sources: tuple[SourceSpec, ...] = ()
+    min_relevance: float | None = None
     warnings: tuple[str, ...] = ()
 
-    def budgets(self, max_records: int | None = None) -> tuple[int, int, int]:
+    def budgets(self, max_records: int | None = None, identity: int | None = None) -> tuple[int, int, int]:
         """How many records, L1 and L2 records a block may have.
 
-        L1 gets `min(max_l1, floor(0.35 * max_records))`, L2 the rest, or `max_l2` where that is less.
+        L1 gets `min(max_l1, floor(0.35 * max_records))`, but no more than there are; L2 gets the rest, or
+        `max_l2` where that is less.
 
         :param max_records: used instead of the configured number.
+        :param identity: how many L1 records there are; None where nobody has counted them.
         """
         records = self.max_records if max_records is None else max_records
-        l1 = min(self.max_l1, l1_share(records))
+        l1 = min(self.max_l1, l1_share(records), records if identity is None else identity)
         l2 = records - l1
         return records, l1, l2 if self.max_l2 is None else min(l2, self.max_l2)
 
@@ -67,6 +72,7 @@ def parse_config(data: bytes) -> RootConfig:
         max_records=_count(retrieval, "maxRecords", default.max_records, 1, warnings),
         max_l1=_count(retrieval, "maxL1Records", default.max_l1, 0, warnings),
         max_l2=_count(retrieval, "maxL2Records", None, 0, warnings),
+        min_relevance=_share(retrieval, "minRelevance", warnings),
         qmd_collection=_text(qmd, default.qmd_collection, warnings),
         qmd_enabled=_flag(qmd, default.qmd_enabled, warnings),
         sources=_sources(document, warnings),
@@ -105,6 +111,14 @@ def _count(
     used = "the rest is" if default is None else f"{default} is"
     _warn(warnings, f"retrieval.{key}", f"a whole number from {least} to {MOST_RECORDS}", value, used)
     return default
+
+
+def _share(section: dict[str, Any] | None, key: str, warnings: list[str]) -> float | None:
+    value = (section or {}).get(key)
+    if value is None or (type(value) in (int, float) and 0 <= value <= 1):
+        return value
+    _warn(warnings, f"retrieval.{key}", "a number from 0 to 1", value, "the model's own threshold is")
+    return None
 
 
 def _text(section: dict[str, Any], default: str, warnings: list[str]) -> str:

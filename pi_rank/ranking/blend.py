@@ -60,18 +60,18 @@ class Part(NamedTuple):
 
 
 class Blend(NamedTuple):
-    """Rows best first, what each source adds to their scores, and how near the query came to any.
+    """Rows best first, what each source adds to their scores, and what each row has of the query itself.
 
-    `relevance` is the largest cosine + ½ coverage of any row: it says whether anything answers the query at
-    all, and is, unlike a score, not read against the query's own hits. A row that is no semantic hit is given
-    the last hit's cosine, which is no less than its own.
+    `cosines`, `coverage`: float64[m], of the rows; unlike the scores they are not read against the query's
+    other hits. A row that is not embedded yet has the others' average cosine.
     """
 
     rows: Rows
     scores: Scores
     lexical: Part
     semantic: Part
-    relevance: float
+    cosines: Scores
+    coverage: Scores
 
 
 def blend(
@@ -97,7 +97,7 @@ def blend(
     :param constants: the rule's; the default ones are those of the formula above.
     :raises ValueError: no semantic hit, a hit that is no row, or an array of another length.
     """
-    rows, scores, words, meaning, relevance = core.blend(
+    rows, scores, words, meaning, cosines, coverage = core.blend(
         *lexical.scored_by(terms),
         lexical_rows,
         vectors.table,
@@ -107,4 +107,4 @@ def blend(
         tie_rank,
         constants,
     )
-    return Blend(rows, scores, Part(*words), Part(*meaning), relevance)
+    return Blend(rows, scores, Part(*words), Part(*meaning), cosines, coverage)

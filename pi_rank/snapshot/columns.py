@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -26,6 +27,7 @@ LAYER_CODES = {"L1": 1, "L2": 2, "L3": 3}
 NO_PROFILE = 0
 NO_READER = 0
 ANY_PROJECT = -1
+FIRST_DAY, LAST_DAY = date.min.toordinal(), date.max.toordinal()
 
 
 class Columns(NamedTuple):
@@ -34,7 +36,8 @@ class Columns(NamedTuple):
     `status`, `layer`: uint8 codes. `profile`: int32, 0 for none. `project`: int32, -1 where the project does
     not matter. `confidence`: float64. `hard_rule`: bool, true where only eligibility decides whether the
     record is shown as a hard rule. `text`: int32, equal for records whose embedded text is equal. `readers`:
-    int32, the agents that read the record by themselves, 0 for none.
+    int32, the agents that read the record by themselves, 0 for none. `valid_from`, `valid_to`: int32, its
+    first and last day, as `date.toordinal` counts them.
     """
 
     status: npt.NDArray[np.uint8]
@@ -45,6 +48,8 @@ class Columns(NamedTuple):
     hard_rule: npt.NDArray[np.bool_]
     text: npt.NDArray[np.int32]
     readers: npt.NDArray[np.int32]
+    valid_from: npt.NDArray[np.int32]
+    valid_to: npt.NDArray[np.int32]
 
     def of(self, rows: npt.NDArray[np.int32]) -> Columns:
         """Some of these rows."""
@@ -122,15 +127,25 @@ class _Fields(msgspec.Struct, rename={"rule_type": "ruleType"}):
     does_not_apply_when: tuple[str, ...] = ()
     known_exceptions: tuple[str, ...] = ()
     read_by: Any = None  # of a key that is not PI's, anything may be found
+    applies_when: tuple[str, ...] = ()
+    valid_from: str | None = None
+    valid_to: str | None = None
 
 
 _decode = msgspec.json.Decoder(_Fields).decode
 
 
-class Texts(NamedTuple):
-    """By row: the negative-scope phrases in the order they are tried, and where names are looked for."""
+class Phrases(NamedTuple):
+    """What a record says of when it applies: `against`, in the order they are tried, and `wanted`."""
 
-    phrases: list[tuple[str, ...]]
+    against: tuple[str, ...] = ()
+    wanted: tuple[str, ...] = ()
+
+
+class Texts(NamedTuple):
+    """By row: the phrases, and where names are looked for."""
+
+    phrases: list[Phrases]
     named_in: list[str]
 
 
@@ -153,18 +168,30 @@ def read_columns(rows: Sequence[StoredRow], books: Codebooks) -> tuple[Columns, 
         ),
         text=np.array([books.texts.add(row.text_hash) for row in rows], np.int32),
         readers=np.array([_readers_code(f.read_by, books.readers) for f in fields], np.int32),
+        valid_from=np.array([_day(f.valid_from, FIRST_DAY) for f in fields], np.int32),
+        valid_to=np.array([_day(f.valid_to, LAST_DAY) for f in fields], np.int32),
     )
     named_in = ["\n".join((f.statement, *f.tags)) if f.tags else f.statement for f in fields]
     return columns, Texts([_phrases(f) for f in fields], named_in)
 
 
-def read_phrases(payload: bytes) -> tuple[str, ...]:
-    """The negative-scope phrases of a stored record, in the order they are tried."""
+def read_phrases(payload: bytes) -> Phrases:
+    """The phrases of a stored record."""
     return _phrases(_decode(payload))
 
 
-def _phrases(fields: _Fields) -> tuple[str, ...]:
-    return fields.does_not_apply_when + fields.known_exceptions
+def _phrases(fields: _Fields) -> Phrases:
+    return Phrases(fields.does_not_apply_when + fields.known_exceptions, fields.applies_when)
+
+
+def _day(text: str | None, default: int) -> int:
+    """The day of an ISO date or time; one that is neither bounds nothing."""
+    if text is None:
+        return default
+    try:
+        return date.fromisoformat(text[:10]).toordinal()
+    except ValueError:
+        return default
 
 
 def _project_code(fields: _Fields, projects: Codebook) -> int:
@@ -181,10 +208,11 @@ def _readers_code(read_by: object, readers: Codebook) -> int:
 class PlaceMasks(NamedTuple):
     """Status, profile and project as cumulative bool masks over rows, the same for every turn in one place.
 
-    `counts`: records alive, then left after status, profile and project. `contested`: the contested records
-    that belong to the place. `read_by_itself`: the rows of the place that the agent reads without our help.
-    `by_pi_profile`, `by_pi_project`: int32, rows left after profile, or project,
-    for no other reason than that they carry PI's own id of the project.
+    `active`: records of that status, on a day that they are valid. `counts`: records alive, then left after
+    status, profile and project. `contested`: the contested records that belong to the place.
+    `read_by_itself`: the rows of the place that the agent reads without our help. `by_pi_profile`,
+    `by_pi_project`: int32, rows left after profile, or project, for no other reason than that they carry PI's
+    own id of the project.
     """
 
     active: npt.NDArray[np.bool_]
@@ -205,11 +233,13 @@ def place_masks(
     projects: frozenset[str],
     pi_project_id: str | None = None,
     reader: str | None = None,
+    day: int | None = None,
 ) -> PlaceMasks:
     """Which rows may speak for a profile (None: none is known) in projects of these keys.
 
     :param pi_project_id: PI's own id of the project, where it is another one.
     :param reader: the agent that the turn is for: what it reads by itself is left out.
+    :param day: the turn's, as `date.toordinal` counts it; None where no record is bound to days.
     """
     own_profile = _holds(columns.profile, NO_PROFILE, books.profiles, filter(None, [profile_id]))
     own_project = _holds(columns.project, ANY_PROJECT, books.projects, projects)
@@ -219,10 +249,11 @@ def place_masks(
         of_profile = own_profile | _holds(columns.profile, NO_PROFILE, books.profiles, [pi_profile])
         of_project = own_project | _holds(columns.project, ANY_PROJECT, books.projects, [slug(pi_project_id)])
     read = np.isin(columns.readers, _codes_of(reader, books.readers))
-    active = live & (columns.status == ACTIVE)
+    valid = live if day is None else live & (columns.valid_from <= day) & (day <= columns.valid_to)
+    active = valid & (columns.status == ACTIVE)
     in_profile = active & of_profile
     in_project = in_profile & of_project & ~read
-    contested = live & (columns.status == CONTESTED) & of_profile & of_project & ~read
+    contested = valid & (columns.status == CONTESTED) & of_profile & of_project & ~read
     counts = tuple(int(np.count_nonzero(mask)) for mask in (live, active, in_profile, in_project))
     return PlaceMasks(
         active,

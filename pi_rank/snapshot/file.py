@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     Arrays = dict[str, npt.NDArray[Any]]
 
 # The number goes up when the file's contents change, or what the codes in the columns mean.
-_KIND = f"snapshot 4, lexical {ARRAYS_VERSION}, names {KEYS_VERSION}"
+_KIND = f"snapshot 5, lexical {ARRAYS_VERSION}, names {KEYS_VERSION}"
 _LEXICAL = "lexical."
 _NAMES = "names."
 
 
 class _Rest(msgspec.Struct, array_like=True):
-    """What of a snapshot is no array. `phrases`: by row, of those that have any."""
+    """What of a snapshot is no array. `phrases`, `wanted`: by row, of those that have any."""
 
     version: tuple[int, int, bytes]
     model_id: str | None
@@ -47,6 +47,7 @@ class _Rest(msgspec.Struct, array_like=True):
     ids: list[str]
     payloads: list[bytes]
     phrases: dict[int, tuple[str, ...]]
+    wanted: dict[int, tuple[str, ...]]
     profiles: list[str]
     projects: list[str]
     texts: list[bytes]
@@ -113,6 +114,7 @@ def read_snapshot(path: Path, uuid: str, model_id: str | None) -> Snapshot:
         names=NameIndex.from_arrays(arrays[f"{_NAMES}keys"], arrays[f"{_NAMES}rows"], n_rows),
         contested=OverlapIndex(lexical, contested_rows(columns, live)),
         phrases=PhraseAutomaton.build([rest.phrases.get(row, ()) for row in range(n_rows)]),
+        wanted=PhraseAutomaton.build([rest.wanted.get(row, ()) for row in range(n_rows)]),
         vectors=_vectors(arrays, columns) if model_id == rest.model_id else None,
         books=Codebooks.of(rest.profiles, rest.projects, rest.texts, rest.readers),
         rowids=arrays["rowids"],
@@ -140,14 +142,15 @@ def _key(uuid: str) -> str:
 def _rest(snapshot: Snapshot, part: LivePart) -> _Rest:
     rows = part.rows.tolist()
     payloads = [snapshot.payloads[row] for row in rows]
-    phrases = ((row, read_phrases(payload)) for row, payload in enumerate(payloads))
+    phrases = [read_phrases(payload) for payload in payloads]
     return _Rest(
         version=snapshot.version,
         model_id=snapshot.model_id,
         last_vector=snapshot.last_vector,
         ids=[snapshot.ids[row] for row in rows],
         payloads=payloads,
-        phrases={row: own for row, own in phrases if own},
+        phrases={row: own.against for row, own in enumerate(phrases) if own.against},
+        wanted={row: own.wanted for row, own in enumerate(phrases) if own.wanted},
         profiles=part.profiles,
         projects=part.projects,
         texts=part.texts,

@@ -22,6 +22,8 @@ from pi_rank.ranking.overlap import OverlapIndex
 from pi_rank.snapshot.columns import (
     ACTIVE,
     CONTESTED,
+    FIRST_DAY,
+    LAST_DAY,
     LAYER_CODES,
     STATUS_NAMES,
     TOMBSTONED,
@@ -36,6 +38,7 @@ from pi_rank.store.rows import StoreVersion
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from datetime import date
 
     import numpy.typing as npt
 
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
     from pi_rank.store.rows import RowChanges
     from pi_rank.store.store import MemoryStore
 
-    _PlaceKey = tuple[str | None, frozenset[str], str | None, str | None]
+    _PlaceKey = tuple[str | None, frozenset[str], str | None, str | None, int | None]
 
 # Past this share of dead rows a refresh costs more than it saves, in memory and in every scan.
 MAX_DEAD_SHARE = 0.25
@@ -65,6 +68,7 @@ class Snapshot:
     `node_text`: int32, vector node → text code.
     `hard_rules`, `identity`: int32, rows that are hard rules, or of layer L1, wherever they are eligible;
     highest confidence first, then by id.
+    `phrases`, `wanted`: those that keep a record out of a turn, and those that bring it in.
     `contested`: the stems of the live contested rows. `damaged`: ids of records that the store has and cannot
     be read from it. `warnings`: what the last sync warned of.
     """
@@ -85,6 +89,7 @@ class Snapshot:
     names: NameIndex
     contested: OverlapIndex
     phrases: PhraseAutomaton
+    wanted: PhraseAutomaton
     vectors: VectorIndex | None
     text_node: npt.NDArray[np.int32]
     node_text: npt.NDArray[np.int32]
@@ -125,6 +130,12 @@ class Snapshot:
         return bool(self.columns.status[row] == TOMBSTONED)
 
     @cached_property
+    def _dated(self) -> bool:
+        """Whether any record is bound to days."""
+        columns = self.columns
+        return bool((columns.valid_from > FIRST_DAY).any() or (columns.valid_to < LAST_DAY).any())
+
+    @cached_property
     def _status_of(self) -> dict[str, str]:
         ids = map(self.ids.__getitem__, self.order.tolist())
         codes = self.columns.status[self.order].tolist()
@@ -146,10 +157,14 @@ class Snapshot:
         projects: frozenset[str],
         pi_project_id: str | None = None,
         reader: str | None = None,
+        day: date | None = None,
     ) -> PlaceMasks:
-        """The rows that belong to a profile and its projects (see `place_masks`); kept for the next turn."""
+        """The rows that belong to a profile and its projects (see `place_masks`); kept for the next turn.
+
+        :param day: on which they are to be valid; None for any.
+        """
         known = frozenset(name for name in projects if self.books.projects.get(name) is not None)
-        key = (profile_id, known, pi_project_id, reader)
+        key = (profile_id, known, pi_project_id, reader, day.toordinal() if day and self._dated else None)
         masks = self._places.get(key)
         if masks is None:
             if len(self._places) >= PLACES_KEPT:
@@ -248,6 +263,7 @@ def _nothing(model_id: str | None) -> Snapshot:
         names=NameIndex.build([]),
         contested=OverlapIndex(lexical, none),
         phrases=PhraseAutomaton.build([]),
+        wanted=PhraseAutomaton.build([]),
         vectors=None,
         text_node=none,
         node_text=none,
@@ -289,14 +305,19 @@ def extend_snapshot(
             if np.array_equal(contested, old.contested.rows)
             else OverlapIndex(lexical, contested)
         ),
-        phrases=(
-            old.phrases.updated(removed, texts.phrases) if old.ids else PhraseAutomaton.build(texts.phrases)
-        ),
+        phrases=_compiled(old.phrases, removed, [each.against for each in texts.phrases]),
+        wanted=_compiled(old.wanted, removed, [each.wanted for each in texts.phrases]),
         books=old.books,
         damaged=_still_damaged(old, changes),
         warnings=changes.warnings,
         **_newer_vectors(old, vectors, columns),
     )
+
+
+def _compiled(
+    old: PhraseAutomaton, removed: npt.NDArray[np.int32], added: Sequence[tuple[str, ...]]
+) -> PhraseAutomaton:
+    return old.updated(removed, added) if old.n_rows else PhraseAutomaton.build(added)
 
 
 def _still_damaged(old: Snapshot, changes: RowChanges) -> tuple[str, ...]:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pi_rank._core.names import put_first, taken
+from pi_rank._core.names import put_first
 from pi_rank.names import names_in
-from pi_rank.ranking.blend import Part
-from pi_rank.turn.ranking import ID_SHARE
+from pi_rank.turn.ranking import ID_SHARE, WHOLE_SHARE, taken
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,13 +36,14 @@ def with_named(snapshot: Snapshot, ranking: Ranking, query: str, eligible: npt.N
         return ranking
     named, shares, returning = _with_ids(ids, *_by_name(ranking))
     rows, places, first = put_first(ranking.rows, named, shares, returning)
-    scores = taken(ranking.scores, places)
-    scores[: len(first)] += first
+    order = taken(ranking, places.astype(np.intp))
+    order.scores[: len(first)] += first
+    if order.relevance is not None:
+        order.relevance[: len(first)][first >= WHOLE_SHARE] = 1.0
     mode: Mode = ranking.mode
     if mode == "none" and len(rows):
         mode = "id" if ids else "name"
-    parts = tuple(Part(taken(ranks, places), taken(own, places)) for ranks, own in ranking.parts or ())
-    return ranking._replace(rows=rows, scores=scores, parts=parts or None, mode=mode, named=first)
+    return order._replace(rows=rows, mode=mode, named=first)
 
 
 def named_rows(snapshot: Snapshot, query: str) -> list[int]:

@@ -11,6 +11,7 @@ from pi_rank.results import ProcessorTrace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from datetime import date
 
     import numpy.typing as npt
 
@@ -35,13 +36,13 @@ class Eligibility(NamedTuple):
     traces: tuple[ProcessorTrace, ...]
 
 
-def run_processors(snapshot: Snapshot, context: SessionContext) -> Eligibility:
-    """Status, profile, project and negative scope, in that order."""
+def run_processors(snapshot: Snapshot, context: SessionContext, today: date) -> Eligibility:
+    """Status, with the days that a record is valid on, profile, project and negative scope, in that order."""
     projects = project_keys(context)
     if snapshot.has_folders:
         projects |= folder_keys(context)
     place = snapshot.place(
-        context.profile_id or None, projects, context.pi_project_id or None, context.reader or None
+        context.profile_id or None, projects, context.pi_project_id or None, context.reader or None, today
     )
     rows, phrases = snapshot.phrases.match(turn_segments(context))
     eligible = place.in_project.view(np.uint8).copy()
@@ -50,7 +51,9 @@ def run_processors(snapshot: Snapshot, context: SessionContext) -> Eligibility:
     eligible[rows] = 0
     contested[rows] = 0
     left = place.counts[3] - silenced
-    return Eligibility(eligible, contested, left, _traces(snapshot, place, context, rows, phrases, left))
+    return Eligibility(
+        eligible, contested, left, _traces(snapshot, place, context, rows, phrases, left, today)
+    )
 
 
 def turn_segments(context: SessionContext) -> list[str]:
@@ -69,7 +72,13 @@ def turn_segments(context: SessionContext) -> list[str]:
 
 
 def _traces(
-    snapshot: Snapshot, place: PlaceMasks, context: SessionContext, rows: Rows, phrases: Rows, left: int
+    snapshot: Snapshot,
+    place: PlaceMasks,
+    context: SessionContext,
+    rows: Rows,
+    phrases: Rows,
+    left: int,
+    today: date,
 ) -> tuple[ProcessorTrace, ...]:
     pi_project_id = context.pi_project_id
 
@@ -98,9 +107,7 @@ def _traces(
             active,
             lambda: excluded(
                 snapshot.live & ~place.active,
-                lambda record, row: (
-                    f"status:{'tombstoned' if snapshot.is_tombstoned(row) else record.status}"
-                ),
+                lambda record, row: _status_reason(snapshot, record, row, today),
             ),
         ),
         ProcessorTrace(
@@ -128,6 +135,15 @@ def _traces(
         ),
         ProcessorTrace("NegativeScopeProcessor", in_project, left, phrase_matches),
     )
+
+
+def _status_reason(snapshot: Snapshot, record: MemoryRecord, row: int, today: date) -> str:
+    if snapshot.is_tombstoned(row):
+        return "status:tombstoned"
+    if record.status != "active":
+        return f"status:{record.status}"
+    early = snapshot.columns.valid_from[row] > today.toordinal()
+    return f"valid_from:{record.valid_from}" if early else f"valid_to:{record.valid_to}"
 
 
 def phrase_reason(record: MemoryRecord, phrase: int) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
 
 from pi_rank._core.names import joined
 from pi_rank.ranking.blend import DEFAULTS, BlendConstants, Part, blend
@@ -11,7 +13,6 @@ from pi_rank.ranking.terms import matching_terms
 from pi_rank.results import Hit, RankSource
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from pi_rank.ranking.analysis import FtsAnalyzer
@@ -30,6 +31,9 @@ RankingRule = Literal["default", "rrf"]
 DEPTH = 100
 # What a row gets for being named by its id: more than for any name in its text (pi_rank/ranking/names.py).
 ID_SHARE = 8.0
+WHOLE_SHARE = 6.0  # of a name that stands there as the query writes it
+# What a row gets for a phrase of its `applies_when`: as much as all words of a query can give.
+WANTED_SHARE = 0.5
 
 
 class RankedList(NamedTuple):
@@ -40,14 +44,23 @@ class RankedList(NamedTuple):
     weight: float
 
 
+class Near(NamedTuple):
+    """What each row of a ranking has of the query itself, float64[m], and the number of the query's stems."""
+
+    cosines: Scores
+    coverage: Scores
+    words: int
+
+
 class Ranking(NamedTuple):
     """Rows, best first, with what they were ranked by. `strategy` says how vectors were searched.
 
     `parts`: for each list, what its source adds to the scores; None where the ranks in the lists alone make
-    the scores. `relevance`: how near the query came to any row (see `Blend`); None where there is nothing to
-    tell it by, and under "rrf". `names`: the rows that hold names of the query; None for none and for "rrf".
-    `named`: what being named adds to the scores of the first rows, float64; None before
-    named.py has put those first.
+    the scores. `near`: None where only words or only ranks are known. `relevance`: how likely each row
+    belongs (`pi_rank.turn.relevance`), float64[m]; None where nothing tells. `wanted`: 1 for rows of which a
+    phrase of `applies_when` occurs, float64[m]; None where there is none. `names`: the rows that hold names
+    of the query; None for none and for "rrf". `named`: what being named adds to the scores of the first rows,
+    float64; None before named.py has put those first.
     """
 
     rows: Rows
@@ -56,9 +69,11 @@ class Ranking(NamedTuple):
     lists: tuple[RankedList, ...]
     strategy: str | None
     parts: tuple[Part, ...] | None = None
-    relevance: float | None = None
+    near: Near | None = None
+    relevance: Scores | None = None
+    wanted: Scores | None = None
     names: Named | None = None
-    named: npt.NDArray[np.float64] | None = None
+    named: Scores | None = None
 
 
 class QueryHits(NamedTuple):
@@ -106,8 +121,8 @@ def rank(
     if rule == "rrf" or not len(hits.rows):
         return _fused(snapshot, lists, depth, hits.strategy)
     if not len(words.rows):
-        found_by_meaning = _fused(snapshot, lists, depth, hits.strategy)
-        return found_by_meaning._replace(relevance=float(hits.scores[0]), names=names)
+        only = _fused(snapshot, lists, depth, hits.strategy)
+        return only._replace(near=Near(hits.scores, np.zeros(len(hits.scores)), len(terms)), names=names)
     candidates = words.rows if names is None else joined(words.rows, names.rows)
     found = blend(
         snapshot.lexical,
@@ -123,7 +138,8 @@ def rank(
     if candidates is not words.rows:  # behind the lexical hits are rows that only a name found
         words_part.ranks[words_part.ranks > len(words.rows)] = 0
     parts = (words_part, found.semantic)
-    return Ranking(found.rows, found.scores, "hybrid", lists, hits.strategy, parts, found.relevance, names)
+    near = Near(found.cosines, found.coverage, len(terms))
+    return Ranking(found.rows, found.scores, "hybrid", lists, hits.strategy, parts, near, names=names)
 
 
 def _fused(snapshot: Snapshot, lists: tuple[RankedList, ...], depth: int, strategy: str | None) -> Ranking:
@@ -162,24 +178,58 @@ def _mode(lists: tuple[RankedList, ...]) -> Mode:
     return "hybrid" if len(lists) > 1 else lists[0].source
 
 
+def taken(ranking: Ranking, places: npt.NDArray[np.intp]) -> Ranking:
+    """The ranking's rows at some places, in their order; a place of -1 is a row that it did not find."""
+    found = places >= 0
+
+    def of(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        moved = np.zeros(len(places), values.dtype)
+        moved[found] = values[places[found]]
+        return moved
+
+    near, parts = ranking.near, ranking.parts
+    return ranking._replace(
+        rows=of(ranking.rows),
+        scores=of(ranking.scores),
+        parts=None if parts is None else tuple(Part(of(ranks), of(own)) for ranks, own in parts),
+        near=None if near is None else Near(of(near.cosines), of(near.coverage), near.words),
+        relevance=None if ranking.relevance is None else of(ranking.relevance),
+        wanted=None if ranking.wanted is None else of(ranking.wanted),
+        named=None if ranking.named is None else _still_named(ranking, places),
+    )
+
+
+def _still_named(ranking: Ranking, places: npt.NDArray[np.intp]) -> Scores:
+    """What being named adds to the first rows at these places of a ranking."""
+    assert ranking.named is not None
+    shares = np.zeros(len(ranking.rows))
+    shares[: len(ranking.named)] = ranking.named
+    moved = np.where(places >= 0, shares[places], 0.0)
+    return moved[: int(np.flatnonzero(moved).max(initial=-1)) + 1]
+
+
 def hits(snapshot: Snapshot, ranking: Ranking, places: list[int]) -> tuple[Hit, ...]:
     """The rows at the given places of a ranking, as hits with their records and sources."""
     rows = ranking.rows[places].tolist()
     sources = _ranked_sources(ranking, rows) if ranking.parts is None else _scored_sources(ranking, places)
-    by_name = [_named_source(ranking, place) for place in places]
+    extra = [_extra_sources(ranking, at) for at in places]
+    likely = [None] * len(places) if ranking.relevance is None else ranking.relevance[places].tolist()
     return tuple(
-        Hit(snapshot.ids[row], score, snapshot.record(row), named + found)
-        for row, score, named, found in zip(
-            rows, ranking.scores[places].tolist(), by_name, sources, strict=True
+        Hit(snapshot.ids[row], score, snapshot.record(row), own + found, relevance)
+        for row, score, own, found, relevance in zip(
+            rows, ranking.scores[places].tolist(), extra, sources, likely, strict=True
         )
     )
 
 
-def _named_source(ranking: Ranking, place: int) -> tuple[RankSource, ...]:
-    if ranking.named is None or place >= len(ranking.named):
-        return ()
-    share = float(ranking.named[place])
-    return (RankSource("id" if share >= ID_SHARE else "name", place + 1, share),)
+def _extra_sources(ranking: Ranking, place: int) -> tuple[RankSource, ...]:
+    found: tuple[RankSource, ...] = ()
+    if ranking.named is not None and place < len(ranking.named):
+        share = float(ranking.named[place])
+        found = (RankSource("id" if share >= ID_SHARE else "name", place + 1, share),)
+    if ranking.wanted is None or not ranking.wanted[place]:
+        return found
+    return (*found, RankSource("applies", None, WANTED_SHARE))
 
 
 def _ranked_sources(ranking: Ranking, rows: list[int]) -> list[tuple[RankSource, ...]]:

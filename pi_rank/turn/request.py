@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Request(NamedTuple):
     """One turn: what is asked, on which day, how much may be shown, and the prompt's vector to be.
 
-    `context` names its place in full (`pi_rank.places`). `deadline`: when to go on without a reranker's
+    `context` names its place in full (`pi_rank.places`). `min_relevance`: what a record needs to be selected;
+    None for the root's, or the model's. `deadline`: when to go on without a reranker's
     answer, on the clock of `time.perf_counter`.
     """
 
@@ -30,6 +31,7 @@ class Request(NamedTuple):
     today: date
     max_bytes: int
     max_records: int | None
+    min_relevance: float | None
     query_vector: QueryVector
     deadline: float | None
 
@@ -44,6 +46,16 @@ def deadline_in(milliseconds: float | None) -> float | None:
     if not milliseconds >= 0:
         raise ContextError(f"deadline_ms must be 0 or more, got {milliseconds}")
     return time.perf_counter() + milliseconds / 1000
+
+
+def checked_share(name: str, value: float | None) -> float | None:
+    """The value, where it is from 0 to 1, or none.
+
+    :raises ContextError: it is not.
+    """
+    if value is not None and not 0 <= value <= 1:
+        raise ContextError(f"{name} must be from 0 to 1, got {value}")
+    return value
 
 
 def given_vector(vector: npt.NDArray[np.float32]) -> GivenVector:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pi_rank.errors import ModelError
 from pi_rank.memory.records import embedded_text
-from pi_rank.ranking.blend import Part
+from pi_rank.turn.ranking import taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -101,10 +101,4 @@ def _checked(given: npt.ArrayLike, count: int) -> Scores:
 
 def _reordered(ranking: Ranking, head: npt.NDArray[np.intp]) -> Ranking:
     """`ranking` with its first rows in the order of the places in `head`."""
-    places = np.concatenate([head, np.arange(len(head), len(ranking.rows))])
-    parts = ranking.parts
-    return ranking._replace(
-        rows=ranking.rows[places],
-        scores=ranking.scores[places],
-        parts=None if parts is None else tuple(Part(ranks[places], own[places]) for ranks, own in parts),
-    )
+    return taken(ranking, np.concatenate([head, np.arange(len(head), len(ranking.rows))]))

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from pi_rank.snapshot.columns import CONTESTED
+from pi_rank.turn.belonging import Asked, belonging
 from pi_rank.turn.named import with_named
 from pi_rank.turn.processors import run_processors
 from pi_rank.turn.ranking import hits, rank
-from pi_rank.turn.relevance import relevant
 
 if TYPE_CHECKING:
+    from datetime import date
+
     import numpy.typing as npt
 
     from pi_rank.context import SessionContext
+    from pi_rank.embedding.cards import Calibration
     from pi_rank.ranking.analysis import FtsAnalyzer
     from pi_rank.results import Hit
     from pi_rank.snapshot.snapshot import Snapshot
@@ -27,14 +30,16 @@ SearchMode = Literal["hybrid", "lexical", "semantic"]
 
 class Search(NamedTuple):
     """What is searched for and how: `vector` is the query's, None without one; `place` is where it is
-    asked."""
+    asked, `today` the day, which counts only there."""
 
     query: str
     k: int
     mode: SearchMode
     vector: npt.NDArray[np.float32] | None
     place: SessionContext | None
+    today: date
     abstain: bool
+    min_relevance: float | None = None
 
 
 class Found(NamedTuple):
@@ -50,13 +55,13 @@ def run_search(
     asked: Search,
     rule: RankingRule,
     reranking: RerankStage,
-    floor: float | None,
+    calibration: Calibration | None,
 ) -> Found:
     """The k best records for a query. A blank one finds nothing; one that names a record finds it first.
 
     A contested record is found only where it is named: it says nothing unasked.
 
-    :param floor: of relevance (`pi_rank.turn.relevance`).
+    :param calibration: of the model (`pi_rank.turn.relevance`).
     """
     if not asked.query.strip():
         return Found([], None)
@@ -64,11 +69,13 @@ def run_search(
         eligible = snapshot.active.view(np.uint8)
         contested = (snapshot.live & (snapshot.columns.status == CONTESTED)).view(np.uint8)
     else:
-        eligible, contested, *_ = run_processors(snapshot, asked.place)
+        eligible, contested, *_ = run_processors(snapshot, asked.place, asked.today)
     words = "" if asked.mode == "semantic" else asked.query
     ranking = rank(snapshot, analyzer, words, asked.vector, eligible, depth=asked.k, rule=rule)
-    if asked.abstain:
-        ranking, _ = relevant(ranking, floor)
+    if rule == "default":
+        least = asked.min_relevance if asked.abstain else 0.0
+        what = Asked(asked.query, asked.place, asked.vector)
+        ranking, *_ = belonging(snapshot, analyzer, ranking, what, eligible, calibration, least)
     reranked = None
     if asked.mode == "hybrid":
         ranking, reranked = reranking.apply(snapshot, asked.query, ranking, None)

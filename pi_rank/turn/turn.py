@@ -11,10 +11,12 @@ from pi_rank.block.guidance import build_policy, build_wakeup
 from pi_rank.block.sections import BlockParts, build_block, count_hard_rules
 from pi_rank.block.triviality import is_trivial
 from pi_rank.results import RetrievalContext
+from pi_rank.turn.belonging import Asked, belonging
+from pi_rank.turn.folding import folded, without_superseded
 from pi_rank.turn.named import named_rows, with_named
 from pi_rank.turn.processors import Eligibility, run_processors
 from pi_rank.turn.ranking import DEPTH, QueryHits, hits, rank
-from pi_rank.turn.relevance import relevant
+from pi_rank.turn.relevance import Relevant
 from pi_rank.turn.selection import MAX_HARD_RULES, select, with_identity
 
 if TYPE_CHECKING:
@@ -23,13 +25,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pi_rank.block.page import Block
+    from pi_rank.embedding.cards import Calibration
     from pi_rank.memory.config import RootConfig
     from pi_rank.memory.notes import Notes
     from pi_rank.memory.records import MemoryRecord
     from pi_rank.ranking.analysis import FtsAnalyzer
     from pi_rank.ranking.semantic import VectorHits
     from pi_rank.snapshot.snapshot import Snapshot
-    from pi_rank.turn.ranking import RankingRule
+    from pi_rank.turn.ranking import Ranking, RankingRule
     from pi_rank.turn.request import Request
     from pi_rank.turn.rerank import RerankStage
 
@@ -50,7 +53,7 @@ class Memory(NamedTuple):
     analyzer: FtsAnalyzer
     rule: RankingRule
     reranking: RerankStage
-    relevance_floor: float | None
+    calibration: Calibration | None
     trouble: tuple[str, ...] = ()
 
     @property
@@ -103,7 +106,7 @@ def run_turn(memory: Memory, request: Request, watch: Stopwatch) -> RetrievalCon
         return RetrievalContext(
             markdown="", stats={"trivial": True, "warnings": memory.warnings}, timings=watch.laps()
         )
-    allowed = run_processors(memory.snapshot, request.context)
+    allowed = run_processors(memory.snapshot, request.context, request.today)
     watch.lap("processors")
     mode = memory.config.injection_mode
     answer = {"scoped": _scoped, "policy_only": _policy_only, "wakeup": _wakeup}[mode]
@@ -125,7 +128,7 @@ def run_turns(memory: Memory, requests: Sequence[Request]) -> list[RetrievalCont
         if is_trivial(request.context.latest_user_message):
             answers[at] = run_turn(memory, request, watch)
             continue
-        allowed = run_processors(memory.snapshot, request.context)
+        allowed = run_processors(memory.snapshot, request.context, request.today)
         watch.lap("processors")
         waiting.append(_Waiting(at, request, allowed, request.query_vector.get()))
         watch.lap("embedding")
@@ -183,31 +186,38 @@ def _scoped(
     if semantic is None:
         semantic = request.query_vector.get()
         watch.lap("embedding")
-    max_records, max_l1, max_l2 = memory.config.budgets(request.max_records)
     ranking = rank(snapshot, memory.analyzer, prompt, semantic, allowed.eligible, rule=memory.rule)
     watch.lap("ranking")
     candidates = len(ranking.rows)
-    ranking, off_topic = relevant(ranking, memory.relevance_floor)
+    least = memory.config.min_relevance if request.min_relevance is None else request.min_relevance
+    ranking, best, off_topic = _belonging(memory, request, ranking, allowed, semantic, least)
     ranking, reranked = memory.reranking.apply(snapshot, prompt, ranking, request.deadline)
     ranking = with_named(snapshot, ranking, prompt, allowed.eligible)
     if reranked is not None:
         watch.lap("reranking")
+    identity = _first_eligible(snapshot.identity, allowed, memory.config.max_l1)
+    max_records, max_l1, max_l2 = memory.config.budgets(request.max_records, len(identity))
     rule_rows = _first_eligible(snapshot.hard_rules, allowed, MAX_HARD_RULES)
     rules = [snapshot.record(row) for row in rule_rows]
     # A rule that has no room in its section may still be selected.
     shown = rule_rows[: count_hard_rules(rules, max_bytes=request.max_bytes)]
-    chosen = select(
-        ranking.rows,
-        snapshot.columns.layer,
-        max_records=max_records,
-        max_l1=max_l1,
-        max_l2=max_l2,
-        exclude=shown,
-    )
-    identity = _first_eligible(snapshot.identity, allowed, max_l1)
+
+    def choose(ranked: Ranking, more: int) -> list[int]:
+        return select(
+            ranked.rows,
+            snapshot.columns.layer,
+            max_records=max_records + more,
+            max_l1=max_l1,
+            max_l2=max_l2 + more,
+            exclude=shown,
+        )
+
+    distinct = folded(snapshot, ranking, choose)
+    ranking = distinct.ranking
     selected = with_identity(
-        hits(snapshot, ranking, chosen), [snapshot.record(row) for row in identity], max_l1
+        hits(snapshot, ranking, choose(ranking, 0)), [snapshot.record(row) for row in identity], max_l1
     )
+    contested = without_superseded(contested, [*rules, *(hit.record for hit in selected)])
     watch.lap("selection")
     parts = BlockParts(
         today=request.today,
@@ -232,12 +242,36 @@ def _scoped(
             "candidates": candidates,
             "query_vector": request.query_vector.status,
             "vector_search": ranking.strategy,
-            "relevance": ranking.relevance,
+            "relevance": best,
             "off_topic": off_topic,
+            "folded": distinct.named(snapshot),
             "reranked": reranked,
             "omitted": block.omitted,
         },
         timings=watch.laps(),
+    )
+
+
+def _belonging(
+    memory: Memory,
+    request: Request,
+    ranking: Ranking,
+    allowed: Eligibility,
+    semantic: QueryHits | Vector | None,
+    least: float | None,
+) -> Relevant:
+    """What of a ranking, and of the records that apply when a turn is about this, belongs to the turn."""
+    if memory.rule == "rrf":
+        return Relevant(ranking, None, False)
+    prompt = request.context.latest_user_message
+    return belonging(
+        memory.snapshot,
+        memory.analyzer,
+        ranking,
+        Asked(prompt, request.context, semantic.vector if isinstance(semantic, QueryHits) else semantic),
+        allowed.eligible,
+        memory.calibration,
+        least,
     )
 
 

@@ -36,14 +36,14 @@ def test_summary_of_a_turn_without_memory():
 def test_selected_records_with_their_rankings(capsys):
     both = (RankSource("lexical", 3, 0.007142857), RankSource("semantic", 1, 0.009016393))
     hits = (
-        Hit("mem_1", 0.01615925, record("mem_1", "one\ntwo"), both),
+        Hit("mem_1", 0.01615925, record("mem_1", "one\ntwo"), both, 0.314),
         Hit("mem_22", 0.005, record("mem_22")),
     )
     report.print_selected(RetrievalContext(markdown="x", selected=hits))
     assert capsys.readouterr().out == (
-        "selected  layer  conf  score    from                      statement\n"
-        "mem_1     L2     0.90  0.01616  lexical #3 + semantic #1  one two\n"
-        "mem_22    L2     0.90  0.00500  every turn                Deploy on Tuesday.\n"
+        "selected  layer  conf  score    relevance  from                      statement\n"
+        "mem_1     L2     0.90  0.01616  0.31       lexical #3 + semantic #1  one two\n"
+        "mem_22    L2     0.90  0.00500  –          every turn                Deploy on Tuesday.\n"
     )
 
 

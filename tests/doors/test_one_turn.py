@@ -84,7 +84,7 @@ def test_the_turn_itself_is_right(right, day):
     assert "\n## Today's Sessions\n- [orchard-api] Ledger; run it twice\n" in right.block
     assert "⚠️ AVOID: [conf 0.90] Print tokens" in right.block
     assert "⚠️ CONTESTED: [mem_disputed, conf 0.90] AVOID: Settle payments" in right.block
-    assert " [anti_pattern]] Settle payments by hand" in right.block
+    assert " [anti_pattern]] Settle ledger payments by hand" in right.block
     assert [trace[3] for trace in right.traces] == [
         {"mem_disputed": "status:contested", "mem_gone": "status:superseded"},
         {"mem_yours": "profile_mismatch:project:lumen-app"},

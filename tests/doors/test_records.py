@@ -13,7 +13,7 @@ from tests.doors.world import make_world
 ASKED = "may I print tokens in the log"
 UNRELATED = "zebra genome sequencing"
 AVOID = "AVOID: Print tokens and passwords in a log."
-UNHEARD = "[anti_pattern] Settle payments by hand."
+UNHEARD = "[anti_pattern] Settle ledger payments by hand."
 
 
 @pytest.fixture(scope="module")

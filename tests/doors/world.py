@@ -23,7 +23,11 @@ RECORDS = [
     {"id": "mem_secrets", "ruleType": "avoid_pattern", "statement": "Print tokens and passwords in a log."},
     {"id": "mem_here", "scope": _HERE, "statement": "Payments are settled nightly by the ledger job."},
     {"id": "mem_mine", "profile_id": f"project:{PROJECT}", "statement": "The ledger job runs at 02:00."},
-    {"id": "mem_unheard", "ruleType": "anti_pattern", "statement": "Settle payments by hand."},
+    {
+        "id": "mem_unheard",
+        "ruleType": "anti_pattern",
+        "statement": "Settle ledger payments by hand.",
+    },
     {"id": "mem_elsewhere", "scope": _ELSEWHERE, "statement": "Payments of lumen are settled weekly."},
     {"id": "mem_yours", "profile_id": "project:lumen-app", "statement": "Payments are settled by email."},
     {"id": "mem_quiet", "does_not_apply_when": ["print tokens"], "statement": "Payments need two people."},

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.hashing_embedder import HashingEmbedder
 from pi_rank import MemoryEngine, SessionContext
+from pi_rank.embedding.cards import Calibration
 from pi_rank.injection import Injector
 from tests.support.memory import DEFAULTS, engine_on, write_root
 
@@ -88,13 +89,13 @@ def test_many_that_do_not_apply_stand_before_one_that_does(tmp_path):
         assert len(chosen(ask(engine, "zebra crossings", profile_id="project:other"))) == 4
 
 
-class WithFloor(HashingEmbedder):
-    relevance_floor = 2.0
+class NeverSure(HashingEmbedder):
+    calibration = Calibration(intercept=0, evidence=1, best=1, threshold=1)
 
 
 def test_a_prompt_of_another_subject_gets_identity_and_nothing_else(tmp_path):
     playbook = {"id": "mem_deploy", "statement": "deploy commands run on Tuesdays"}
-    with engine_on(tmp_path, [playbook, *identity()], model=WithFloor(32)) as engine:
+    with engine_on(tmp_path, [playbook, *identity()], model=NeverSure(32)) as engine:
         result = ask(engine, "deploy commands")
     assert result.stats["off_topic"]
     assert [hit.id for hit in result.selected] == ["mem_name", "mem_answers", "mem_hours", "mem_commands"]

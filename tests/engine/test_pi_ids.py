@@ -78,9 +78,13 @@ def test_a_worktree_that_git_made(tmp_path):
     in_main, in_fix = resolve_project(main), resolve_project(fix)
     assert in_main.id == in_main.pi_id == in_fix.id != in_fix.pi_id
     records = [
-        {"id": "mem_main", "statement": "deploy", "profile_id": f"project:{in_main.pi_id}"},
-        {"id": "mem_fix", "statement": "deploy", "profile_id": f"project:{in_fix.pi_id}"},
-        {"id": "mem_scope", "statement": "deploy", "scope": {"type": "project", "project": "orchard"}},
+        {"id": "mem_main", "statement": "deploy main", "profile_id": f"project:{in_main.pi_id}"},
+        {"id": "mem_fix", "statement": "deploy the fix", "profile_id": f"project:{in_fix.pi_id}"},
+        {
+            "id": "mem_scope",
+            "statement": "deploy anywhere",
+            "scope": {"type": "project", "project": "orchard"},
+        },
     ]
     with engine_on(tmp_path, records) as engine:
         assert found(ask(engine, main)) == ["mem_main", "mem_scope"]

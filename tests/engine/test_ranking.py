@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.hashing_embedder import HashingEmbedder
 from pi_rank import ConfigError, MemoryEngine, SessionContext
+from pi_rank.embedding.cards import Calibration
 from tests.support.memory import write_root
 
 QUERY = "render shaders on tuesday before the tests run"
@@ -52,7 +53,7 @@ def test_rrf_is_the_published_formula_over_lists_of_a_hundred(folder):
             scores[record_id] = scores.get(record_id, 0.0) + weight / (60 + rank)
     expected = sorted(scores, key=lambda record_id: (-scores[record_id], record_id))[:12]
     assert [(hit.id, hit.score) for hit in found] == [(key, pytest.approx(scores[key])) for key in expected]
-    assert ids(turn.selected) == expected[:8]  # all are L2, which has eight places
+    assert ids(turn.selected) == expected  # all are L2, which has the places of L1 where there is none
     for hit in found:
         assert [(part.source, part.rank) for part in hit.sources] == [
             (source, listed.index(hit.id) + 1)
@@ -68,7 +69,7 @@ def test_shares_of_the_default_add_up_and_ranks_are_those_of_the_sources(folder)
         found = engine.search(QUERY, k=130)
         turn = engine.build_retrieval_context(SessionContext(latest_user_message=QUERY))
     assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
-    assert ids(turn.selected) == ids(found[:8])
+    assert ids(turn.selected) == ids(found[:12])
     places = {"lexical": lexical, "semantic": semantic}
     for hit in found[:12]:
         assert hit.score == sum(part.score for part in hit.sources)
@@ -90,17 +91,18 @@ def test_one_source_alone_keeps_its_order(folder, ranking):
         assert found[0].score == pytest.approx(0.45 / 61)
 
 
-class WithFloor(HashingEmbedder):
-    relevance_floor = 0.6
+class Calibrated(HashingEmbedder):
+    # Evidence e is e / (1 + e): the threshold is that of 0.6.
+    calibration = Calibration(intercept=0, evidence=1, best=0, threshold=0.375)
 
 
 @pytest.mark.parametrize(
     ("prompt", "model", "ranking", "off_topic", "selected"),
     [
-        ("plan a birthday party", WithFloor(32), "default", True, 0),
-        ("plan a birthday party", WithFloor(32), "rrf", False, 8),
-        ("plan a birthday party", HashingEmbedder(32), "default", False, 8),  # no card, no floor
-        (QUERY, WithFloor(32), "default", False, 8),
+        ("plan a birthday party", Calibrated(32), "default", True, 0),
+        ("plan a birthday party", Calibrated(32), "rrf", False, 12),
+        ("plan a birthday party", HashingEmbedder(32), "default", False, 12),  # no card, nothing tells
+        (QUERY, Calibrated(32), "default", False, 12),
     ],
 )
 def test_a_prompt_of_another_subject_selects_nothing(tmp_path, prompt, model, ranking, off_topic, selected):
@@ -109,11 +111,13 @@ def test_a_prompt_of_another_subject_selects_nothing(tmp_path, prompt, model, ra
     ) as engine:
         engine.sync()
         turn = engine.build_retrieval_context(SessionContext(latest_user_message=prompt))
-        assert len(engine.search(prompt, k=8, abstain=False)) == 8
-        assert len(engine.search(prompt, k=8)) == selected
+        assert len(engine.search(prompt, k=12, abstain=False)) == 12
+        assert len(engine.search(prompt, k=12)) == selected
     assert (turn.stats["off_topic"], len(turn.selected)) == (off_topic, selected)
     if ranking == "default":
-        assert (turn.stats["relevance"] < 0.6) == (prompt != QUERY)
+        calibrated = isinstance(model, Calibrated)
+        assert (turn.stats["relevance"] is not None) == calibrated
+        assert not calibrated or (turn.stats["relevance"] < 0.375) == (prompt != QUERY)
 
 
 def test_an_unknown_ranking_is_refused(folder):
@@ -145,7 +149,7 @@ def test_a_reranker_orders_the_best_and_leaves_scores_and_the_rest(folder, ranki
     expected = sorted(plain[:32], key=lambda hit: hit.id, reverse=True) + plain[32:]
     assert found == expected != plain
     assert few == expected[:3]
-    assert list(turn.selected) == expected[:8]
+    assert list(turn.selected) == expected[:12]
     assert (turn.stats["reranked"], list(turn.timings)[4:6]) == ("ok", ["ranking", "reranking"])
     assert [part.rank for hit in lexical for part in hit.sources if part.source == "lexical"] == [
         1,
@@ -228,7 +232,7 @@ def test_a_reranker_is_not_asked_where_there_is_nothing_to_order(tmp_path):
     reranker = LastNumberFirst()
     root = write_root(tmp_path / "root", RECORDS)
     with MemoryEngine.open(
-        root, store=tmp_path / "s.sqlite3", model=WithFloor(32), reranker=reranker
+        root, store=tmp_path / "s.sqlite3", model=Calibrated(32), reranker=reranker
     ) as engine:
         engine.sync()
         away = engine.build_retrieval_context(SessionContext(latest_user_message="plan a birthday party"))

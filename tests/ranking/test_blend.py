@@ -53,9 +53,9 @@ def test_the_blend_is_the_reference(seed, rows, depth, embedded):
     candidates, nearest = sorted({*words.tolist(), *hits.rows.tolist()}), hits.rows.tolist()
     known = [matrix[row] if node[row] >= 0 else None for row in range(rows)]
     expected = reference.blend(candidates, nearest, query, known, bm25, coverage, tie_rank)
-    assert found.relevance == pytest.approx(
-        reference.relevance(candidates, nearest, query, known, coverage), abs=1e-6
-    )
+    cosines = reference.cosines(candidates, query, known)
+    np.testing.assert_allclose(found.cosines, [cosines[row] for row in found.rows.tolist()], atol=1e-6)
+    np.testing.assert_array_equal(found.coverage, coverage[found.rows])
     # Sums in another order differ in their last bits: order is compared where scores are further apart.
     scores = np.array([one + two for _, one, two in expected])
     np.testing.assert_allclose(found.scores, scores, atol=1e-6)
@@ -150,18 +150,13 @@ def test_constants_scale_their_part_alone():
     np.testing.assert_allclose(every.semantic.scores, vectors.products(query, every.rows) + mean / 2)
 
 
-@pytest.mark.parametrize(("words", "relevance"), [([], 0.4), (["abc"], 0.9), (["", "abc"], 0.6)])
-def test_relevance_is_the_best_cosine_and_half_the_coverage_of_one_row(words, relevance):
-    lexical, vectors, query = with_cosines([0.4, 0.1, 0.1], words)
-    found, *_ = ranked(lexical, vectors, query, tie_rank_of(range(3)))
-    assert found.relevance == pytest.approx(relevance, abs=1e-6)
-
-
-def test_a_row_that_is_no_semantic_hit_is_as_relevant_as_the_last_one():
+def test_a_row_that_is_no_semantic_hit_has_its_own_cosine():
     lexical, vectors, query = with_cosines([0.4, 0.3, -0.9], ["", "", "abc"])
     found, _, hits = ranked(lexical, vectors, query, tie_rank_of(range(3)), depth=2)
     assert hits.rows.tolist() == [0, 1]
-    assert found.relevance == pytest.approx(0.3 + 0.5, abs=1e-6)
+    by_row = found.rows.argsort()
+    np.testing.assert_allclose(found.cosines[by_row], [0.4, 0.3, -0.9], atol=1e-6)
+    np.testing.assert_allclose(found.coverage[by_row], [0.0, 0.0, 1.0])
 
 
 NONE = VectorHits(np.array([], np.int32), np.array([]), "exact")

@@ -21,11 +21,10 @@ def lexical_weight(cosines):
     return 0.5 * max(0.0, fmean(background) / cosines[0])
 
 
-def relevance(candidates, semantic_rows, query, vectors, coverage):
-    """The largest cosine + half coverage; the last hit's cosine stands for those that are not hits."""
-    cosines = {row: dot(query, vectors[row]) for row in semantic_rows}
-    last = cosines[semantic_rows[-1]]
-    return max(cosines.get(row, last) + 0.5 * coverage[row] for row in candidates)
+def cosines(candidates, query, vectors):
+    """By row; the average stands for those that have no vector."""
+    known = {row: dot(query, vectors[row]) for row in candidates if vectors[row] is not None}
+    return {row: known.get(row, fmean(known.values())) for row in candidates}
 
 
 def blend(candidates, semantic_rows, query, vectors, bm25, coverage, tie_rank):

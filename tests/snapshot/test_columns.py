@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from pi_rank.snapshot.columns import (
     TOMBSTONED,
     Codebook,
     Codebooks,
+    Phrases,
     place_masks,
     read_columns,
     read_phrases,
@@ -40,15 +42,21 @@ def test_each_fact_has_its_column():
         stored(1, layer="L1", confidence=0.5, status="contested"),
         stored(2, profile_id="project:1", scope={"type": "project", "project": "My App"}, text=b"other"),
         stored(3, tombstoned=True, does_not_apply_when=["in CI"], known_exceptions=["on Windows"]),
+        stored(4, valid_from="2026-03-01", valid_to="2026-03-31T10:00:00Z"),
+        stored(5, valid_from="soon", valid_to="2026-3-1"),
     )
-    assert columns.status.tolist() == [STATUS_CODES["contested"], STATUS_CODES["active"], TOMBSTONED]
-    assert columns.layer.tolist() == [1, 2, 2]
-    assert columns.profile.tolist() == [NO_PROFILE, books.profiles.get("project:1"), NO_PROFILE]
-    assert columns.project.tolist() == [ANY_PROJECT, books.projects.get("my-app"), ANY_PROJECT]
-    assert columns.confidence.tolist() == [0.5, 0.9, 0.9]
-    assert columns.text.tolist() == [0, 1, 0]
-    assert columns.readers.tolist() == [NO_READER] * 3
-    assert texts.phrases == [(), (), ("in CI", "on Windows")]
+    assert columns.status.tolist() == [STATUS_CODES["contested"], STATUS_CODES["active"], TOMBSTONED, 0, 0]
+    assert columns.layer.tolist() == [1, 2, 2, 2, 2]
+    assert columns.profile.tolist() == [NO_PROFILE, books.profiles.get("project:1"), *[NO_PROFILE] * 3]
+    assert columns.project.tolist() == [ANY_PROJECT, books.projects.get("my-app"), *[ANY_PROJECT] * 3]
+    assert columns.confidence.tolist() == [0.5, *[0.9] * 4]
+    assert columns.text.tolist() == [0, 1, 0, 0, 0]
+    assert columns.readers.tolist() == [NO_READER] * 5
+    assert texts.phrases == [Phrases(), Phrases(), Phrases(("in CI", "on Windows")), Phrases(), Phrases()]
+    always = (date.min.toordinal(), date.max.toordinal())
+    march = (date(2026, 3, 1).toordinal(), date(2026, 3, 31).toordinal())
+    days = zip(columns.valid_from.tolist(), columns.valid_to.tolist(), strict=True)
+    assert list(days) == [always, always, always, march, always]
     assert [column.dtype.name for column in columns] == [
         "uint8",
         "uint8",
@@ -56,6 +64,8 @@ def test_each_fact_has_its_column():
         "int32",
         "float64",
         "bool",
+        "int32",
+        "int32",
         "int32",
         "int32",
     ]
@@ -79,8 +89,8 @@ def test_folders_and_readers_have_codes_of_their_own():
 
 
 def test_phrases_are_read_alone_as_with_the_columns():
-    row = stored(1, does_not_apply_when=["b", "a"], known_exceptions=["c"])
-    assert read_phrases(row.payload) == columns_of(row)[1].phrases[0] == ("b", "a", "c")
+    row = stored(1, does_not_apply_when=["b", "a"], known_exceptions=["c"], applies_when=["d"])
+    assert read_phrases(row.payload) == columns_of(row)[1].phrases[0] == Phrases(("b", "a", "c"), ("d",))
 
 
 def test_a_project_that_is_not_named_is_every_project():

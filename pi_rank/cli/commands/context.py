@@ -47,6 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="records under Selected Memory (config.json, else 12)",
     )
+    options.add_min_relevance(parser)
     parser.add_argument(
         "--deadline-ms", type=options.milliseconds, metavar="MS", help="leave out what is not ready by then"
     )
@@ -87,6 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
             today=arguments.today,
             max_bytes=arguments.max_bytes,
             max_records=arguments.max_records,
+            min_relevance=arguments.min_relevance,
             deadline_ms=arguments.deadline_ms,
         )
         session.tell_warnings(result.stats["warnings"], told)

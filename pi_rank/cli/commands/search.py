@@ -39,6 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="hybrid",
         help="rankings to use (%(default)s)",
     )
+    options.add_min_relevance(parser)
     context.add_turn_options(parser)
     options.add_store(parser)
     options.add_daemon(parser)
@@ -56,7 +57,13 @@ def run(arguments: argparse.Namespace) -> int:
     with session.opened(arguments) as memory:
         told = () if arguments.no_sync else session.caught_up(memory).warnings
         turn = session.turn(arguments, query) if scoped else None
-        hits = memory.search(query, k=arguments.k, mode=arguments.mode, context=turn)
+        hits = memory.search(
+            query,
+            k=arguments.k,
+            mode=arguments.mode,
+            context=turn,
+            min_relevance=arguments.min_relevance,
+        )
         session.tell_warnings(memory.problems(), told)
         _print(hits, as_json=arguments.json)
         sys.stdout.flush()  # before files are put in order for the next start
@@ -76,11 +83,12 @@ def _print(hits: list[Hit], *, as_json: bool) -> None:
                 hit.id,
                 hit.layer,
                 f"{hit.score:.5f}",
+                report.relevance(hit),
                 report.sources(hit),
                 one_line(statement_line(hit.record), 80),
             ]
             for hit in hits
         ]
-        print_table(["record", "layer", "score", "from", "statement"], rows)
+        print_table(["record", "layer", "score", "relevance", "from", "statement"], rows)
     else:
         note("no record matches")

@@ -13,7 +13,7 @@ class Found(NamedTuple):
     """A document in a ranking. `score`: 0 to 1. `hash`: sha256 of its content. `span`: its best characters.
 
     `record_id`, `rule_type`: of the memory record that it is, in a memory collection; then `body` is its
-    text.
+    text, and `relevance` how likely it belongs to the question (`Hit.relevance`), where that is known.
     """
 
     collection: str
@@ -25,13 +25,15 @@ class Found(NamedTuple):
     record_id: str | None = None
     body: str = ""
     rule_type: str | None = None
+    relevance: float | None = None
 
     @property
     def own(self) -> dict[str, Any]:
-        """What a row has beyond qmd's keys: a record's path, id and rule type."""
+        """What a row has beyond qmd's keys: a record's path, id and rule type, and its relevance if known."""
         if self.record_id is None:
             return {}
-        return {"path": self.path, "id": self.record_id, "rule_type": self.rule_type}
+        row = {"path": self.path, "id": self.record_id, "rule_type": self.rule_type}
+        return row if self.relevance is None else {**row, "relevance": self.relevance}
 
     @property
     def uri(self) -> str:

@@ -18,8 +18,9 @@ from pi_rank.qmd.warm.models import MARKDOWN_MODEL, Models
 from pi_rank.ranking.terms import matching_terms
 from pi_rank.snapshot.snapshot import Snapshot, load_snapshot, refresh_snapshot
 from pi_rank.store.store import MemoryStore
+from pi_rank.turn.belonging import Asked, belonging
 from pi_rank.turn.ranking import rank
-from pi_rank.turn.relevance import relevant
+from pi_rank.turn.relevance import Relevant
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -76,7 +77,7 @@ class WarmMemory:
         vector, why = self._vector(snapshot, text)
         if snapshot is None or snapshot.vectors is None or vector is None:
             return Ranked("none", [], why)
-        if self._off_topic(self._ranking(snapshot, text, vector, k)):
+        if self._relevant(snapshot, self._ranking(snapshot, text, vector, k), text, vector).off_topic:
             return Ranked(OFF_TOPIC, [], why)
         hits = snapshot.vectors.search(
             vector, k, eligible=snapshot.active.view(np.uint8), tie_rank=snapshot.tie_rank
@@ -95,7 +96,8 @@ class WarmMemory:
         if snapshot is None or snapshot.vectors is None or vector is None:
             return Ranked("none", [], why)
         ranking = self._ranking(snapshot, text, vector, k)
-        if self._off_topic(ranking):
+        ranking, _, off_topic = self._relevant(snapshot, ranking, text, vector)
+        if off_topic:
             return Ranked(OFF_TOPIC, [], why)
         if ranking.mode != "hybrid":
             return Ranked("none", [], why)
@@ -103,16 +105,24 @@ class WarmMemory:
         cosines = np.nan_to_num(snapshot.vectors.products(vector, rows)).clip(0.0, 1.0)
         shares = self._shares(snapshot, self._analyzer.query_terms(text)[:MAX_TERMS], rows)
         scores = np.maximum.accumulate(relevance(cosines, shares)[::-1])[::-1]
-        pairs = zip(rows.tolist(), scores.tolist(), strict=True)
-        return Ranked("hybrid", [self._found(snapshot, row, score) for row, score in pairs], why)
+        likely = [None] * len(rows) if ranking.relevance is None else ranking.relevance[:k].tolist()
+        found = [
+            self._found(snapshot, row, score)._replace(relevance=relevance)
+            for row, score, relevance in zip(rows.tolist(), scores.tolist(), likely, strict=True)
+        ]
+        return Ranked("hybrid", found, why)
 
     def _ranking(self, snapshot: Snapshot, text: str, vector: npt.NDArray[np.float32], k: int) -> Ranking:
         eligible = snapshot.active.view(np.uint8)
         return rank(snapshot, self._analyzer, text, vector, eligible, depth=k)
 
-    def _off_topic(self, ranking: Ranking) -> bool:
-        """Whether a turn would select nothing, since nothing in memory has to do with the query."""
-        return relevant(ranking, self._models.of(self._model).relevance_floor).off_topic
+    def _relevant(
+        self, snapshot: Snapshot, ranking: Ranking, text: str, vector: npt.NDArray[np.float32]
+    ) -> Relevant:
+        """What a turn would select of a ranking."""
+        eligible = snapshot.active.view(np.uint8)
+        asked, calibration = Asked(text, None, vector), self._models.of(self._model).calibration
+        return belonging(snapshot, self._analyzer, ranking, asked, eligible, calibration)
 
     def _shares(
         self, snapshot: Snapshot, terms: tuple[str, ...], rows: npt.NDArray[np.int32]

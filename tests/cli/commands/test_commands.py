@@ -178,7 +178,7 @@ def test_search(run):
     code, out, err = run("search", "canary error rate", "-k", "1")
     assert code == 0
     lines = out.splitlines()
-    assert lines[0].split() == ["record", "layer", "score", "from", "statement"]
+    assert lines[0].split() == ["record", "layer", "score", "relevance", "from", "statement"]
     assert lines[1].startswith("mem_20260209_canary  L2     ")
     assert len(lines) == 2
     assert err == ""

@@ -31,7 +31,7 @@ def test_demo_with_the_shipped_model(capsys, temporary):
         f"==== {turn['title']} ====" for turn in turns
     ]
     assert lines.count("# Persistent Intelligence Context") == 3
-    assert sum(line.startswith("hybrid: 8 hard rules, 12 selected, ") for line in lines) == 3
+    assert sum(line.startswith("hybrid: 8 hard rules, ") for line in lines) == 3
     assert sum(line.startswith("The same turn again, best of 5: ") for line in lines) == 3
     assert list(temporary.iterdir()) == []
 

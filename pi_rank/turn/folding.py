@@ -1,0 +1,170 @@
+"""Records that say the same take one place: the newest stands for them, and the others are named.
+
+A record that another one of them supersedes is one of these as well, whatever it says.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pi_rank._core.alike import alike
+from pi_rank._core.negative_scope import content_keys, tokenize
+from pi_rank.turn.ranking import ID_SHARE, taken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pi_rank.memory.records import MemoryRecord
+    from pi_rank.snapshot.snapshot import Snapshot
+    from pi_rank.turn.ranking import Ranking
+
+# Of the cosines of two records: paraphrases of one fact lie above it, different facts of one subject below.
+SAME_COSINE = 0.83
+# Of the words of two records that are not embedded: shared ones by all that either has.
+SAME_WORDS = 0.8
+LEAST_WORDS = 3  # in so few, one more or less is another statement
+# Rows beyond those chosen that are looked at: the newest of a group may lie further down.
+AHEAD = 6
+# Each round folds what the one before brought up; a memory of more copies than this shows some of them.
+MOST_ROUNDS = 32
+# Without them a sentence says the opposite.
+_NEGATIONS = frozenset("no not never nor none without except unless cannot t avoid".split())  # noqa: SIM905
+
+
+class Folded(NamedTuple):
+    """A ranking in which records that say the same have one place; and by row, which rows each stands for."""
+
+    ranking: Ranking
+    others: dict[int, list[int]]
+
+    def named(self, snapshot: Snapshot) -> dict[str, list[str]]:
+        """Record id → the ids of those that it stands for."""
+        return {
+            snapshot.ids[row]: [snapshot.ids[other] for other in rows] for row, rows in self.others.items()
+        }
+
+
+def folded(snapshot: Snapshot, ranking: Ranking, choose: Callable[[Ranking, int], list[int]]) -> Folded:
+    """The ranking without the rows that another one stands for, as far down as rows are chosen.
+
+    The newest of a group takes the place of its best. Rows that the query names by id stay as they are.
+
+    :param choose: the places that a ranking's selection takes, and so many more.
+    """
+    others: dict[int, list[int]] = {}
+    for _ in range(MOST_ROUNDS):
+        by_id = 0 if ranking.named is None else int(np.count_nonzero(ranking.named >= ID_SHARE))
+        chosen = sum(place >= by_id for place in choose(ranking, 0))
+        places = [place for place in choose(ranking, AHEAD if chosen else 0) if place >= by_id]
+        groups = _groups(snapshot, ranking.rows[places].tolist(), chosen)
+        if not groups:
+            break
+        order = np.arange(len(ranking.rows))
+        gone: list[int] = []
+        for members in groups:
+            stands = _newest(snapshot, [int(ranking.rows[places[member]]) for member in members])
+            at = [places[member] for member in members]
+            order[at[0]] = at[stands]
+            gone += at[1:]
+            rows = [int(ranking.rows[place]) for place in at]
+            own = others.setdefault(rows[stands], [])
+            for row in rows[:stands] + rows[stands + 1 :]:
+                own += [row, *others.pop(row, [])]
+        ranking = taken(ranking, np.delete(order, gone))
+    return Folded(ranking, others)
+
+
+def _groups(snapshot: Snapshot, rows: list[int], chosen: int) -> list[list[int]]:
+    """Places of rows that say the same, best first, two or more each.
+
+    Greedy: a row joins the best one that it is like, and who has joined is none that others join.
+    """
+    pairs = sorted({*_successions(snapshot, rows[:chosen]), *_same(snapshot, rows, chosen)})
+    group_of = list(range(len(rows)))
+    for first, second in pairs:
+        if group_of[first] == first and group_of[second] == second:
+            group_of[second] = first
+    groups: dict[int, list[int]] = {}
+    for place, group in enumerate(group_of):
+        groups.setdefault(group, []).append(place)
+    return [members for members in groups.values() if len(members) > 1]
+
+
+def _same(snapshot: Snapshot, rows: list[int], chosen: int) -> Iterator[tuple[int, int]]:
+    bare, vectors = list(range(chosen)), snapshot.vectors
+    if vectors is not None:
+        all_rows = np.array(rows, np.int32)
+        near = alike(vectors.table, all_rows, SAME_COSINE)
+        for first, second in zip(*(places.tolist() for places in near), strict=True):
+            if _interchangeable(snapshot, rows[first], rows[second]):
+                yield first, second
+        bare = np.flatnonzero(vectors.row_node[all_rows] < 0).tolist()
+    words = {place: frozenset(content_keys(snapshot.record(rows[place]).statement)) for place in bare}
+    for first, second in combinations(bare, 2):
+        one, two = words[first], words[second]
+        shared = len(one & two)
+        same = shared >= LEAST_WORDS and shared >= SAME_WORDS * len(one | two)
+        equal = snapshot.columns.text[rows[first]] == snapshot.columns.text[rows[second]]
+        if equal or (same and _interchangeable(snapshot, rows[first], rows[second])):
+            yield first, second
+
+
+def _interchangeable(snapshot: Snapshot, one: int, two: int) -> bool:
+    """Whether either record may be left out for the other.
+
+    Neither has a number, a name or a "not" that the other lacks; and they are not one sentence with another
+    word in one place, or with two words exchanged, which are then what each of them is about.
+    """
+    if snapshot.columns.text[one] == snapshot.columns.text[two]:
+        return True
+    first, second = (snapshot.record(row) for row in (one, two))
+    if first.rule_type != second.rule_type or first.layer != second.layer:
+        return False
+    if _telling(first.statement) != _telling(second.statement):
+        return False
+    words, others = (content_keys(record.statement) for record in (first, second))
+    differing = sum(one != two for one, two in zip(words, others, strict=False))
+    return len(words) != len(others) or differing not in (1, 2)
+
+
+def _telling(statement: str) -> set[str]:
+    """The words with a digit, the negations, and the words that are written as names, inside a sentence."""
+    words = set(tokenize(statement))
+    named = {word.casefold() for word in statement.split()[1:] if word[:1].isupper()}
+    digits = {word for word in words if any(map(str.isdigit, word))}
+    return digits | (words & _NEGATIONS) | {token for word in named for token in tokenize(word)}
+
+
+def _successions(snapshot: Snapshot, rows: list[int]) -> Iterator[tuple[int, int]]:
+    place_of: dict[str, int] = {}
+    for place, row in enumerate(rows):
+        place_of[snapshot.ids[row]] = place
+    for place, row in enumerate(rows):
+        record = snapshot.record(row)
+        for other in (*record.supersedes, *record.superseded_by):
+            at = place_of.get(other, place)
+            if at != place:
+                yield min(place, at), max(place, at)
+
+
+def _newest(snapshot: Snapshot, members: list[int]) -> int:
+    """Which of the members stands for all: one that no other supersedes, then the newest, then the best."""
+    records = [snapshot.record(row) for row in members]
+    current = without_superseded(records, records) or records
+    return records.index(max(current, key=_moment))
+
+
+def _moment(record: MemoryRecord) -> str:
+    """When it was last written, in a form that sorts: ISO dates do; without one it is the oldest."""
+    return record.updated_at or record.created_at or ""
+
+
+def without_superseded(records: Iterable[MemoryRecord], beside: Iterable[MemoryRecord]) -> list[MemoryRecord]:
+    """The records that none of those beside them supersedes."""
+    shown = list(beside)
+    ids = {record.id for record in shown}
+    replaced = {other for record in shown for other in record.supersedes}
+    return [one for one in records if one.id not in replaced and not ids.intersection(one.superseded_by)]

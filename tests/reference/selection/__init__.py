@@ -1,0 +1,3 @@
+"""References of what selection compiles."""
+
+from __future__ import annotations
