@@ -35,6 +35,7 @@ READERS: Mapping[str, tuple[str, ...]] = {
     "copilot": ("copilot",),
 }
 _INSTEAD = ("opencode", "pi")  # read a folder's CLAUDE.md where it has no AGENTS.md
+_BOILERPLATE = "This file provides guidance to "  # how Claude Code begins the file that it makes
 _IMPORTING = ("claude-md", "gemini-md")
 _HIDDEN = frozenset((".claude", ".cursor", ".github"))
 _NAMES = {
@@ -198,6 +199,7 @@ class InstructionSource(FileSource):
                 under=passage.path,
             )
             for passage in read_passages(body, matter.body_line)
+            if not passage.text.startswith(_BOILERPLATE)
         ]
         outside = [
             (each.line, f"imports {each.target}, which is outside of {shown(self.base)}: not followed")

@@ -19,7 +19,7 @@ _UNDERLINE = re.compile(r" {0,3}(=+|-{2,})\s*$")
 _TABLE_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
 _BOX = re.compile(r"\[[ xX]\]\s+")
 MOST_CODE_LINES = 12  # a longer block is an example to look up, not something to remember
-MOST_LEAD_CHARACTERS = 120
+MOST_LEAD_CHARACTERS = 80
 
 
 class Passage(NamedTuple):
@@ -62,9 +62,11 @@ def read_passages(lines: list[str], first_line: int = 1) -> Iterator[Passage]:
         above = tuple(text for _, text in headings)
         path = (*above, *(text for _, text in leads))
         introduces = following is not None and following.kind == "item" and following.depth > _own(block)
-        if introduces:
-            leads.append((_own(block), block.text.rstrip(":").strip()[:MOST_LEAD_CHARACTERS]))
-        if block.text and not (introduces and block.text.endswith(":")):
+        lead = block.text.strip("*_ ").rstrip(":：").strip("*_ ")
+        is_lead = introduces and _ends_in_colon(block.text)
+        if is_lead or (introduces and block.kind == "item" and len(lead) <= MOST_LEAD_CHARACTERS):
+            leads.append((_own(block), lead[:MOST_LEAD_CHARACTERS]))
+        if block.text and not is_lead:
             titles = sum(1 for level, _ in headings if level == 1)
             yield Passage(block.line, path, above, titles, block.text, block.kind in ("item", "row"))
 
@@ -80,6 +82,10 @@ def tags_of(passage: Passage) -> list[str]:
     """The headings that a statement does not begin with."""
     path = passage.path if len(passage.path) <= passage.titles else passage.path[:-1]
     return [heading for heading in path if not heading.casefold().endswith(".md")]
+
+
+def _ends_in_colon(text: str) -> bool:
+    return text.rstrip("*_ ").endswith((":", "："))
 
 
 def _own(block: _Block) -> int:
@@ -138,7 +144,7 @@ class _Reader:
         text = " ".join(f"`{line}`" for line in lines)
         if (
             self.blocks
-            and (self._belongs(indent) or self.blocks[-1].text.endswith(":"))
+            and (self._belongs(indent) or _ends_in_colon(self.blocks[-1].text))
             and (self.blocks[-1].kind in ("item", "text"))
         ):
             self.extend(text)
