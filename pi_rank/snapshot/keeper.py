@@ -135,9 +135,10 @@ class SnapshotKeeper:
 
     def _forget_the_gone(self) -> None:
         try:
-            if self._snapshot is not None and self._holds_gone():
+            gone = self._holds_gone()
+            if gone and self._snapshot is not None:
                 self._saved.forget_gone(self._newest(self._snapshot.model_id))
-            self._store.fold_log()
+            self._store.fold_log(words=gone)
         except StoreError as error:
             _log.warning("records that went may still be in files beside %s: %s", self._store.path, error)
             self._saved.discard()

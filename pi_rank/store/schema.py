@@ -162,18 +162,29 @@ def transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None
         yield
 
 
-def fold_log(connection: sqlite3.Connection) -> bool:
-    """Fold the write-ahead log into the file and empty it; False where somebody reads or writes just now."""
+def fold_log(connection: sqlite3.Connection, words: str | None = None) -> bool:
+    """Fold the write-ahead log into the file and empty it; False where somebody reads or writes just now.
+
+    :param words: an FTS5 table that is to forget the words of deleted rows before.
+    """
+    patience = connection.execute("PRAGMA busy_timeout").fetchone()[0]
     connection.execute("PRAGMA busy_timeout = 0")
     try:
+        if words is not None:
+            forget_words(connection, words)
         busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     except sqlite3.OperationalError as error:
         if "locked" not in str(error):
             raise
         return False
     finally:
-        connection.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+        connection.execute(f"PRAGMA busy_timeout = {patience}")
     return not busy
+
+
+def forget_words(connection: sqlite3.Connection, table: str) -> None:
+    """Write an FTS5 index anew: what is deleted from it stays readable until segments are merged."""
+    connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
 
 
 @contextmanager

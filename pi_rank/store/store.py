@@ -26,6 +26,7 @@ from pi_rank.store.schema import (
     DamagedStoreError,
     connect,
     fold_log,
+    forget_words,
     patient_write,
     store_error,
     transaction,
@@ -81,6 +82,7 @@ class MemoryStore:
         self.read_only = read_only
         self.why_read_only = f"the store {path} was opened to read only"
         self.unfolded = False  # whether this process has written to the log since it was folded
+        self._words_gone = False
         self._lines: list[_Line] = []
         refuse_planted_store(path)
         try:
@@ -177,7 +179,7 @@ class MemoryStore:
         :raises StoreError: it is read-only, of another root, or could not be written; then it is as it was.
         """
         with self._writing() as connection:
-            return apply_contents(connection, contents, analyzer)
+            return self._noted(apply_contents(connection, contents, analyzer))
 
     def sync_root(
         self, root: MemoryRoot, analyzer: Analyzer, *, patience: float = BUSY_SECONDS
@@ -194,7 +196,7 @@ class MemoryStore:
             files = root.read_files(known)
             if not certain or not files.hold_the_same(known):
                 with self._writing(patience) as connection:
-                    return apply_files(connection, files, analyzer)
+                    return self._noted(apply_files(connection, files, analyzer))
             if files.fingerprints != known:
                 with self._writing(patience) as connection:
                     write_fingerprints(connection, files.fingerprints)
@@ -217,7 +219,7 @@ class MemoryStore:
             forget_records(connection, contents.root)
             report = apply_contents(connection, contents, analyzer)
             drop_unusable_vectors(connection)
-            connection.execute("INSERT INTO records_fts (records_fts) VALUES ('optimize')")  # of what went
+            forget_words(connection, "records_fts")
             return report
 
     def rows(self, since: StoreVersion | None = None) -> RowChanges:
@@ -303,14 +305,18 @@ class MemoryStore:
         with self._writing() as connection:
             return hand_over(connection, name, model_id)
 
-    def fold_log(self) -> None:
+    def fold_log(self, *, words: bool = False) -> None:
         """Fold the write-ahead log into the file, unless others use it just now; `unfolded` then stays.
 
-        What was deleted is overwritten in the file; the log may still hold the pages from before.
+        What was deleted is overwritten in the file; the log may hold pages from before, and the word index
+        (`words`: whoever took them out) what is written anew here.
         """
-        if self._writer is not None and self.unfolded:
+        self._words_gone |= words
+        if self._writer is not None and (self.unfolded or words):
             with self._writer.lock, translated(self.path):
-                self.unfolded = not fold_log(self._writer.connection)
+                index = "records_fts" if self._words_gone else None
+                self.unfolded = not fold_log(self._writer.connection, index)
+            self._words_gone &= self.unfolded
 
     def drop_vectors(self, model_id: str) -> None:
         """Forget a model's vectors, once another model's are complete."""
@@ -334,9 +340,12 @@ class MemoryStore:
             known = read_fingerprints(connection)
             return known, bool(known) and warnings == "[]" and records == count_records(connection)
 
+    def _noted(self, report: SyncReport) -> SyncReport:
+        self._words_gone |= bool(report.removed or report.changed)
+        return report
+
     def _line(self, *, read_only: bool) -> _Line:
-        line = _Line(self.path, read_only)
-        self._lines.append(line)
+        self._lines.append(line := _Line(self.path, read_only))
         return line
 
     @contextmanager

@@ -30,11 +30,16 @@ def opened(tmp_path, monkeypatch):
 
 
 def holding(folder):
-    return sorted(path.name for path in folder.glob("store*") if SECRET in path.read_bytes())
+    """The files that hold the text, or the stem of one of its words."""
+    return sorted(
+        path.name
+        for path in folder.glob("store*")
+        if SECRET in (data := path.read_bytes()) or b"zebrafish" in data
+    )
 
 
 RECORDS = [{"id": f"mem_{n}", "statement": f"number {n} of many"} for n in range(200)]
-SECRETS = [*RECORDS, {"id": "mem_x", "statement": f"{SECRET.decode()} that the user deletes", "tags": ["x"]}]
+SECRETS = [*RECORDS, {"id": "mem_x", "statement": f"{SECRET.decode()} of zebrafish, deleted", "tags": ["x"]}]
 
 
 @pytest.mark.parametrize(
@@ -108,8 +113,20 @@ def test_a_killed_engines_leavings_go_with_the_next(tmp_path, opened):
     engine.sync()
     engine._keeper._writes = False  # it ends without closing
     engine.close()
-    assert holding(tmp_path) == ["store.sqlite3.snapshot"]
+    assert holding(tmp_path) == ["store.sqlite3", "store.sqlite3.snapshot"]  # the words, and all of it
     with opened(RECORDS) as engine:
         engine.sync()
         engine.search("number")
+    assert holding(tmp_path) == []
+
+
+def test_a_small_store_which_has_no_snapshot_keeps_no_words_either(tmp_path):
+    def synced(records):
+        root = write_root(tmp_path / "root", records)
+        with MemoryEngine.open(root, store=tmp_path / "store.sqlite3", model=None) as engine:
+            engine.sync()
+
+    synced(SECRETS)
+    assert holding(tmp_path) == ["store.sqlite3"]
+    synced(RECORDS)
     assert holding(tmp_path) == []

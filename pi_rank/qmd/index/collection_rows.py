@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pi_rank.qmd.index.index import bump, open_index, translated
-from pi_rank.store.schema import transaction
+from pi_rank.store.schema import fold_log, transaction
 
 
 def forget_rows(index: Path, name: str) -> tuple[int, int]:
@@ -40,5 +40,6 @@ def _writing(index: Path) -> Iterator[sqlite3.Connection | None]:
         try:
             with transaction(connection, write=True):
                 yield connection
+            fold_log(connection, "words")  # what a collection said leaves the file
         finally:
             connection.close()

@@ -89,6 +89,7 @@ def open_index(path: Path, *, create: bool = False) -> sqlite3.Connection | None
             elif not _is_ours(connection, path):
                 connection.close()
                 return None
+            connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten, not only let go
         except BaseException:
             connection.close()
             raise
@@ -150,9 +151,8 @@ def _make(connection: sqlite3.Connection, path: Path) -> None:
                 connection.execute("INSERT INTO state VALUES (?, 0)", (os.urandom(16).hex(),))
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    connection.execute(
-        "PRAGMA synchronous = NORMAL"
-    )  # a power cut may cost the last update, never half of one
+    # A power cut may cost the last update, never half of one.
+    connection.execute("PRAGMA synchronous = NORMAL")
 
 
 def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:

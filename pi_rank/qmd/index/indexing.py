@@ -16,7 +16,7 @@ from pi_rank.qmd.index.index import bump
 from pi_rank.qmd.index.scanning import Scan, ScannedFile, scan
 from pi_rank.qmd.text import segmented, title_of
 from pi_rank.ranking.analysis import FtsAnalyzer
-from pi_rank.store.schema import transaction
+from pi_rank.store.schema import fold_log, transaction
 
 MAX_FILE_BYTES = 10 << 20  # a larger file is data, not notes; it is skipped and named
 BINARY_PROBE_BYTES = 8192
@@ -57,7 +57,10 @@ def update(connection: sqlite3.Connection, collection: Collection, analyzer: Fts
         work = _Update(connection, collection, analyzer, list(found.warnings))
         work.run(found)
         connection.execute("REPLACE INTO updates VALUES (?, ?)", (collection.name, time.time()))
-    return work.counts()
+    counts = work.counts()
+    if counts.updated or counts.removed:
+        fold_log(connection, "words")  # what was deleted leaves the file, or does so with the next one
+    return counts
 
 
 class _Update:

@@ -56,6 +56,26 @@ def folder(tmp_path):
     made.analyzer.close()
 
 
+@pytest.mark.parametrize("instead", [None, "# A\n\nsomething else"], ids=["gone", "changed"])
+def test_a_deleted_text_and_its_words_leave_the_index(folder, instead):
+    for number in range(30):
+        folder.write(f"{number}.md", f"# Note {number}\n\nnothing of interest")
+    folder.write("a.md", "# A\n\nSECRETSTATEMENT of zebrafish")
+    folder.update()
+
+    def held():
+        files = folder.root.parent.glob("index.sqlite3*")
+        return any(b"SECRET" in (data := file.read_bytes()) or b"zebrafish" in data for file in files)
+
+    assert held()
+    if instead is None:
+        (folder.root / "a.md").unlink()
+    else:
+        folder.write("a.md", instead, age=50)
+    folder.update()
+    assert not held()
+
+
 def test_new_changed_and_removed_files(folder):
     folder.write("a.md", "# A\n\none")
     file = folder.write("b.md", "# B\n\ntwo")
