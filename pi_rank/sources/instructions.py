@@ -186,7 +186,7 @@ class InstructionSource(FileSource):
             updated_at=day,
             scope=self._scope(document.kind, matter),
             read_by=sorted(document.readers),
-            applies_when=globs or None,
+            applies_when=_phrases(globs) or None,
         )
         described = [matter.text("description")] if matter.text("description") else []
         body = without_imports(document.lines)[matter.body_line - 1 :]
@@ -268,6 +268,12 @@ def _below(globs: list[str]) -> str:
         folders.append(list(takewhile(lambda part: part != ".." and not set(part) & set("*?[{"), parts)))
     same = takewhile(lambda level: len(set(level)) == 1, zip(*folders, strict=False))
     return "/".join(level[0] for level in same)
+
+
+def _phrases(globs: list[str]) -> list[str]:
+    """What is in a file's path where a pattern meets it, as far as words can say: `web/src`, else `sql`."""
+    found = [_below([glob]) or " ".join(_endings([glob])[:1]) for glob in globs]
+    return list(dict.fromkeys(filter(None, found)))
 
 
 def _endings(globs: list[str]) -> list[str]:

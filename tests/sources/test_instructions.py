@@ -259,3 +259,20 @@ def test_the_commands_read_the_projects_rules_where_they_are_trusted(home, orcha
     assert "problem+json" not in capsys.readouterr().out
     assert main(["context", PROMPT, "--model", "none", "--source", f"agents-md={orchard}"]) == 0
     assert "problem+json" in capsys.readouterr().out
+
+
+def test_a_rule_for_files_is_wanted_where_such_a_file_was_touched(home, orchard):
+    write(
+        orchard / ".cursor/rules/sql.mdc",
+        "---\nglobs: **/*.sql\nalwaysApply: false\n---\nKeywords in capitals.\n",
+    )
+    write(orchard / ".cursor/rules/web.mdc", "---\nglobs: web/src/**/*.ts\n---\nNo default exports.\n")
+    with engine_of(home, f"cursor-rules={orchard}") as engine:
+        prompt = "Please make the report faster."
+        assert shown(ask(engine, prompt, orchard)) == []
+        assert shown(ask(engine, prompt, orchard, recent_files_touched=("db/report.sql",))) == [
+            "Keywords in capitals."
+        ]
+        touched = ask(engine, prompt, orchard, recent_files_touched=("web/src/app.ts",))
+        assert shown(touched) == ["No default exports."]
+        assert shown(ask(engine, prompt, orchard, recent_files_touched=("web/app.ts",))) == []
