@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # Commands that are answered. Others write, talk to a terminal, or live long themselves.
-SERVED = ("context", "search", "batch", "hook")
+SERVED = ("context", "search", "batch", "hook", "qmd")
 PROTOCOL = b"pi-rank-daemon 1\n"
 BEGUN, ELSEWHERE = b"+", b"-"  # the first byte of an answer: the work is begun, or left to the client
 NUMBER_BYTES = 8
@@ -124,7 +124,7 @@ def is_same_user(line: _socket.socket, path: str) -> bool:
 
 def _stdin(words: list[str]) -> bytes:
     """What the command would read, where it reads at all."""
-    if words[0] != "hook" and "-" not in words[1:]:
+    if words[0] == "qmd" or (words[0] != "hook" and "-" not in words[1:]):
         return b""
     if sys.stdin.isatty():
         raise OSError("a terminal is read where its user is told to type")

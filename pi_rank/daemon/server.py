@@ -19,6 +19,8 @@ from pi_rank.daemon.client import BEGUN, ELSEWHERE, SERVED, is_same_user
 from pi_rank.daemon.request import Request, close, packed, received
 from pi_rank.daemon.surroundings import Run, answered
 from pi_rank.errors import PiRankError
+from pi_rank.qmd.arguments import parse as parse_qmd
+from pi_rank.qmd.launcher import SERVED as QMD_SEARCHES
 from pi_rank.serving.program import Program
 
 THREADS = 8
@@ -149,6 +151,8 @@ class Server:
             return False
         if any(request.environment.get(name) != self._own[name] for name in FIXED):
             return False
+        if words[0] == "qmd":
+            return _is_qmd_search(words[1:])
         if any(_names_a_model(words, at) for at in range(len(words))):
             return False
         return words[0] != "batch" or _is_small_batch(request)
@@ -162,6 +166,12 @@ def _names_a_model(words: list[str], at: int) -> bool:
     if not equals:
         value = words[at + 1] if at + 1 < len(words) else ""
     return value not in ("default", "none")
+
+
+def _is_qmd_search(words: list[str]) -> bool:
+    """Whether qmd is asked for what it only reads; what waits for a model is a process of its own."""
+    known = parse_qmd(words)
+    return bool(known.words) and known.words[0] in QMD_SEARCHES and "wait" not in known.switches
 
 
 def _is_small_batch(request: Request) -> bool:

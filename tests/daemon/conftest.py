@@ -92,6 +92,7 @@ def user():
 @pytest.fixture(scope="module")
 def warm(user):
     """A user whose daemon has read the memory."""
+    assert user.run("qmd", "collection", "add", str(user.home / "memory" / "daily"), "--name", "d").code == 0
     assert user.run("daemon", "start").code == 0
     until(lambda: user.ask("context", "How do we deploy?").code == 0)
     return user

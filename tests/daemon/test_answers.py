@@ -65,6 +65,10 @@ FORMS = {
         {},
     ),
     "a broken event": (["hook", "codex"], b"{", {}),
+    "qmd's status": (["qmd", "status"], b"", {}),
+    "qmd's search": (["qmd", "search", "deploy", "--json"], b"", {}),
+    "qmd by meaning": (["qmd", "vsearch", "shipping on friday"], b"", {}),
+    "qmd of no document": (["qmd", "get", "missing.md"], b"", {}),
     "no agent": (["hook"], b"{}", {}),
     "hook help": (["hook", "--help"], b"", {}),
 }
@@ -82,7 +86,7 @@ def comparable(ran):
 def test_it_answers_as_the_command_does(warm, form):
     words, stdin, variables = FORMS[form]
     (warm.folder / "turns.jsonl").write_bytes(TURNS)
-    if "--" in words:  # after which nothing is an option
+    if "--" in words or words[0] == "qmd":  # where nothing of ours is an option
         cold = warm.run(*words, stdin=stdin, PI_RANK_DAEMON="off", **variables)
     else:
         cold = warm.run(*words, "--no-daemon", stdin=stdin, **variables)
@@ -137,6 +141,9 @@ def test_a_store_that_was_made_anew_is_found(warm):
     "words",
     [
         ["status"],
+        ["qmd", "update"],
+        ["qmd", "query", "x", "--wait"],
+        ["qmd"],
         ["context", "x", "--no-daemon"],
         ["context", "x", "--model", "a/b"],
         ["search", "x", "--model=a/b"],

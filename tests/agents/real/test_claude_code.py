@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
+import pi_rank
 from tests.support.agents import conversation as talk
 from tests.support.agents.homes import CLAUDE_OPTIONS, claude_code
 
@@ -82,3 +87,19 @@ def test_a_memory_that_is_not_there_says_nothing(agent, server):
     (body,) = server.main()
     assert talk.blocks(body) == []
     assert "nowhere" in agent.pi_rank("installed").stderr
+
+
+def test_the_plugin_folder_asks_the_pi_rank_on_path(server, tmp_path, memory):
+    agent = claude_code(server, tmp_path, memory)
+    agent.variables["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{agent.variables['PATH']}"
+    if shutil.which("pi-rank", path=agent.variables["PATH"]) is None:
+        pytest.skip("pi-rank is not on PATH")
+    agent.pi_rank("sync")
+    agent.pi_rank("daemon", "start")  # so that the machine's other tests cannot make it late
+    try:
+        folder = Path(pi_rank.__file__).parent / "agents" / "plugins" / "claude-code"
+        turn(agent, talk.PROMPTS[0], "--plugin-dir", str(folder))
+        (block,) = talk.blocks(server.main()[0])
+        assert talk.DELETED in talk.shown(block)
+    finally:
+        agent.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -43,7 +44,15 @@ def test_each_turn_has_what_is_new(agent, server, memory, tmp_path, capsys):
         assert talk.MARK not in json.dumps(parts[int(part.rstrip("]"))])
 
 
-@pytest.mark.parametrize("command", ["/nowhere/python hook", "echo no >&2; exit 1", "sleep 60"])
+def test_an_installation_that_has_gone_blocks_no_prompt(agent, server):
+    """It takes the shell's own code for a missing command, 127, as an order to drop the prompt."""
+    settings = agent.home / ".gemini" / "settings.json"
+    settings.write_text(settings.read_text("utf-8").replace(sys.executable, "/nowhere/python"), "utf-8")
+    agent.run(*GEMINI_OPTIONS, "-p", talk.PROMPTS[0])
+    assert talk.blocks(server.main()[0]) == []
+
+
+@pytest.mark.parametrize("command", ["echo no >&2; exit 1", "sleep 60"])
 def test_a_turn_goes_on_whatever_becomes_of_the_hook(agent, server, command):
     settings = agent.home / ".gemini" / "settings.json"
     value = json.loads(settings.read_text("utf-8"))
