@@ -25,9 +25,9 @@ examples:
   pi-rank daemon status
   pi-rank daemon stop
 
-A hook starts it; `context`, `search`, `batch`, `hook` and `qmd` ask it where it runs, and do the work
-themselves where it does not, with the same answers. It ends after an hour without a question. PI_RANK_DAEMON=off, or
---no-daemon, never asks.
+A hook starts it; `context`, `search`, `batch`, `hook` and `qmd` ask it where it runs, and where it does
+not they do the work themselves, with the same answers. It ends after an hour without a question.
+PI_RANK_DAEMON=off, or --no-daemon, never asks.
 """
 
 
