@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
+import msgspec
+
 from pi_rank.errors import MemoryRootError
 from pi_rank.memory.config import RootConfig
 from pi_rank.memory.config_file import ConfigFile
@@ -49,7 +51,7 @@ class MemoryRoot:
         """
         self.path = Path(path).expanduser().absolute()
         self._sources = None if opener is None else RootSources(opener, self.path)
-        self._given = None if sources is None else tuple(sources)
+        self._given = None if sources is None else tuple(map(_named, sources))
         self._notes = NotesReader(self.path)
         self._config = ConfigFile(self.path / "config.json", kept_config)
         self._writer_seconds = writer_seconds
@@ -208,6 +210,11 @@ class _RootReader:
         if file in self.known:  # its end is what it is compared with next time
             self.fingerprints[file] = self.known[file]._replace(settled=False)
         self.warnings.append(f"{file} cannot be read ({why}); what it held at the last sync is kept")
+
+
+def _named(spec: SourceSpec) -> SourceSpec:
+    """A source that whoever opens the root asked for; without a path, where its user keeps it."""
+    return spec if spec.path is not None else msgspec.structs.replace(spec, named=True)
 
 
 def find_memory_root(explicit: str | Path | None = None, working_directory: str | Path | None = None) -> Path:

@@ -89,5 +89,5 @@ def parse_spec(text: str, folder: str | Path) -> SourceSpec:
     if not name or (sign and not path):
         raise ConfigError(f"{text!r} is no source: write NAME or NAME=PATH, as agents-md=~/work/orchard")
     if not sign:
-        return SourceSpec(name)
+        return SourceSpec(name, named=True)
     return SourceSpec(name, os.path.join(folder, os.path.expanduser(path)), named=True)  # noqa: PTH111, PTH118

@@ -43,12 +43,12 @@ class Trust:
     """Asked at each sync, since trust may come and go while a program runs."""
 
     def __init__(self, folder: Path, *, needed: bool = True, notes: bool = False) -> None:
-        """:param needed: False for what the user named himself, as he would name a memory root.
+        """:param needed: False for what is the user's own, or what he named himself, as he would a root.
         :param notes: the folder changes all the time, so that only trust in whatever it says is of use.
         """
         self._folder = folder
         self._how = "--follow " if notes else ""
-        self._needed = needed and not is_own_place(folder)
+        self._needed = needed
 
     def now(self) -> Verdict:
         """What the list of trusted folders says now; an UntrustedWarning where that is nothing.

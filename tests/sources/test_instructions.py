@@ -10,6 +10,7 @@ from pi_rank.errors import UntrustedWarning
 from pi_rank.sources.files import MOST_TEXT_BYTES
 from tests.sources.roots import ask, configured, engine_of, left_out, shown, statements, write
 
+links = pytest.mark.skipif(os.name != "posix", reason="links and pipes are POSIX's")
 PROMPT = "How do handlers report errors when migrations fail?"
 
 
@@ -57,6 +58,7 @@ def test_an_agent_is_not_told_what_it_reads_itself(home, orchard):
             assert why == [f"read_by:{reader}"] * (2 - len(told))
 
 
+@links
 def test_a_link_is_one_file_with_two_names(home, orchard):
     (orchard / "AGENTS.md").symlink_to("CLAUDE.md")
     with engine_of(home, f"instructions={orchard}") as engine:
@@ -65,6 +67,7 @@ def test_a_link_is_one_file_with_two_names(home, orchard):
             assert shown(ask(engine, PROMPT, orchard, reader=reader)) == []
 
 
+@links
 def test_imports_end_in_a_circle_and_at_the_edge_of_the_project(home, orchard):
     write(home / "secret.md", "The password is swordfish.")
     write(orchard / "CLAUDE.md", "@a.md\n@../../secret.md\n@~/secret.md\n@/etc/hostname\n@gone.md\n")
@@ -103,7 +106,7 @@ def test_hops_are_counted(home, orchard):
         assert statements(engine) == [f"Hop {hop}." for hop in range(1, 6)]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="links need rights elsewhere")
+@links
 def test_a_link_out_of_the_project_is_not_followed_but_one_of_the_users_own_is(home, orchard):
     write(home / "dotfiles/claude.md", "Call me Mina.")
     (orchard / "GEMINI.md").symlink_to(home / "dotfiles/claude.md")
@@ -167,6 +170,7 @@ def test_a_file_that_cannot_be_read_keeps_what_it_held(home, orchard):
         assert "cannot be read" in report.warnings[0]
 
 
+@links
 def test_a_folder_in_the_place_of_a_file_keeps_what_it_held(home, orchard):
     with engine_of(home, f"instructions={orchard}") as engine:
         (orchard / "CLAUDE.md").unlink()

@@ -7,6 +7,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
+from pi_rank import MemoryEngine
 from pi_rank.errors import ConfigError, UntrustedWarning
 from pi_rank.memory.files import Fingerprint
 from pi_rank.memory.sources.protocol import SourceFile, SourceLine, SourceReading, SourceSpec
@@ -222,3 +223,16 @@ def test_50_mb_of_the_mcp_server_are_read(home):
         assert (home / "x/memory.jsonl").stat().st_size > 50 << 20
         assert engine.status()["records"] == 1
         assert engine.sync().skipped[0].reason.startswith("59 records from here on")
+
+
+def test_a_configuration_that_came_with_a_repository_opens_nothing_of_the_users(home, three):
+    from tests.support.memory import write_root
+
+    theirs = write_root(home / "work/repo/mem", [], config={"sources": ["claude-memory"]})
+    with MemoryEngine.open(theirs, model=None) as engine:
+        with pytest.warns(UntrustedWarning, match=r"\.claude/projects is not trusted yet"):
+            engine.sync()
+        assert statements(engine) == []
+    with MemoryEngine.open(theirs, model=None, sources=[SourceSpec("claude-memory")]) as engine:
+        engine.sync()
+        assert len(statements(engine)) == 5
