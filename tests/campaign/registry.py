@@ -14,6 +14,8 @@ DOORS = {
     "qmd-daemon": "tests.campaign.doors.daemon:Daemon",
     "mcp-http": "tests.campaign.doors.mcp:McpHttp",
     "mcp-stdio": "tests.campaign.doors.mcp:McpStdio",
+    "kills": "tests.campaign.scenes.kills:Kills",
+    "soak": "tests.campaign.scenes.soak:SoakDoor",
     "serve": "tests.campaign.doors.serve:Serve",
     "stores": "tests.campaign.doors.stores:Stores",
     "histories": "tests.campaign.doors.histories:Histories",

@@ -1,10 +1,11 @@
-"""A short run of tests/soak.py, and whether two threads use two cores; `python -m tests.soak` runs longer."""
+"""A short soak, and whether two threads use two cores; `python -m tests.campaign --door soak` runs longer."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.soak import THREADS, Soak, asking, checksum, window
+from tests.campaign.scenes.soak import THREADS, Soak
+from tests.support.scaling import asking, checksum, window
 
 # Rounds that a busy machine is given to show two free cores at once.
 MOST_ROUNDS = 25

@@ -1,4 +1,4 @@
-"""The process that tests/kill.py kills: it syncs a changing memory, asks, and has files written."""
+"""The process that the campaign kills: it syncs a changing memory, asks, and has files written."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import time
 
 from pi_rank import MemoryEngine, SessionContext
 from pi_rank.ranking.graphs import builder as graph_builder
-from pi_rank.ranking.semantic import VectorIndex
 from pi_rank.snapshot import graph_keeper, keeper
 from pi_rank.snapshot import saved as saved_snapshot
 from pi_rank.store.store import MemoryStore
+from tests.campaign.eager import eager
 from tests.support.memory import write_root
 from tests.support.snapshots import EMBEDDER, WORDS
 
@@ -26,18 +26,9 @@ WORK = {
 }
 
 
-def make_eager():
-    """Lets a small memory have all the files that only a large one pays for."""
-    saved_snapshot.MIN_ROWS = 0
-    saved_snapshot.MAX_LAG = 0.05
-    VectorIndex.wants_graph = property(
-        lambda self: self.graph is None or self.graph.count * 1.05 < self.count
-    )
-
-
 def work(folder, seed, under_way):
     """Syncs a changing memory and asks, without end, and tells what is under way."""
-    make_eager()
+    eager().__enter__()  # until the end, which is a kill
     for number, (owner, name) in enumerate(WORK.values(), 1):
         setattr(owner, name, announced(getattr(owner, name), number, under_way))
     chance = random.Random(seed)

@@ -1,6 +1,6 @@
 """Kills a process that syncs, asks and builds, at random points, and checks what the next one finds.
 
-    python -m tests.kill --times 200
+    python -m tests.campaign --door kills --minutes 30
 
 Each kill waits for one of six pieces of work to begin, and a random time more. What is left must answer as a
 build from nothing does, before and after a sync. Every fourth time the snapshot's file is cut short as well,
@@ -9,7 +9,6 @@ as by a power cut, and it must be said that it was made anew.
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import random
 import sys
@@ -25,12 +24,54 @@ from pi_rank.snapshot.keeper import SnapshotKeeper
 from pi_rank.snapshot.snapshot import load_snapshot
 from pi_rank.store.missing_vectors import embed_missing
 from pi_rank.store.store import MemoryStore
-from tests.support.kill_worker import WORK, make_eager, some_records, work
+from tests.campaign.door import Door
+from tests.campaign.eager import eager
+from tests.support.kill_worker import WORK, some_records, work
 from tests.support.memory import write_root
 from tests.support.snapshots import ANALYZER, EMBEDDER, answers
 
 MODEL = EMBEDDER.model_id
 SECONDS = 60
+
+
+class Kills(Door):
+    """One memory and one store, whose worker is killed again and again."""
+
+    deadline = 120.0
+    repeatable = False
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self._eager = eager()
+        self._eager.__enter__()
+        self._context = kill_context()
+        self._place = folder / "killed"
+        write_root(self._place / "root", some_records(random.Random(1)))
+
+    def close(self):
+        self._eager.__exit__(None, None, None)
+
+    def make(self, chance):
+        target = chance.randint(1, len(WORK))
+        return {"seed": chance.randrange(2**31), "target": target, "damage": chance.random() < 0.25}
+
+    def run(self, case, trial):
+        trial.inputs += 1
+        chance = random.Random(case["seed"])
+        trial.tallies["kills"] += 1
+        trial.tallies[f"killed: {kill_once(self._context, self._place, chance, case['target'])}"] += 1
+        damaged = case["damage"] and damage(self._place, chance)
+        trial.tallies["damaged files"] += damaged
+        with trial.expecting("the start after a kill"):
+            check(self._place, damaged)
+
+
+def kill_context():
+    """How workers are started."""
+    context = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
+    if sys.platform != "win32":
+        context.set_forkserver_preload(["tests.support.kill_worker"])
+    return context
 
 
 def kill_once(context, folder, chance, target):
@@ -105,31 +146,14 @@ def answers_from_nothing(root, path):
 
 def kill_many(folder, times, seed=1):
     """How many kills hit which piece of work, and how many files were damaged besides."""
-    make_eager()
-    context = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
-    if sys.platform != "win32":
-        context.set_forkserver_preload(["tests.support.kill_worker"])
+    context = kill_context()
     chance = random.Random(seed)
     write_root(folder / "root", some_records(chance))
     hits = Counter()
-    for number in range(times):
-        hits[kill_once(context, folder, chance, target=1 + number % len(WORK))] += 1
-        damaged = number % 4 == 3 and damage(folder, chance)
-        hits["damaged files"] += damaged
-        check(folder, damaged)
+    with eager():
+        for number in range(times):
+            hits[kill_once(context, folder, chance, target=1 + number % len(WORK))] += 1
+            damaged = number % 4 == 3 and damage(folder, chance)
+            hits["damaged files"] += damaged
+            check(folder, damaged)
     return dict(hits)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--times", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        hits = kill_many(Path(folder), options.times, options.seed)
-    print(f"{options.times} kills in {time.monotonic() - began:.0f} s, each start was right: {hits}")
-
-
-if __name__ == "__main__":
-    main()
