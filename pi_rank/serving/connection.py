@@ -98,6 +98,11 @@ class Connection(H11Protocol):
             self.transport.abort()
 
     def _refuse(self, status: int, reason: bytes, message: str) -> None:
+        no_body = False
+        if self.cycle is not None and not self.cycle.response_complete:
+            no_body = self.cycle.scope["method"] == "HEAD"
+            self.cycle.disconnected = True  # its answer, which is not begun, would come after this one
+            self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = msgspec.json.encode({"error": message})
             headers = [
@@ -106,7 +111,7 @@ class Connection(H11Protocol):
                 (b"connection", b"close"),
             ]
             response = h11.Response(status_code=status, headers=headers, reason=reason)
-            for event in (response, h11.Data(data=body), h11.EndOfMessage()):
+            for event in (response, *([] if no_body else [h11.Data(data=body)]), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 

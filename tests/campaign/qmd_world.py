@@ -22,7 +22,7 @@ class Served:
     """The world, the process, and what it has logged."""
 
     def __init__(self, folder, *words, pipes=False):
-        self.home = Path(folder, "home")
+        self.home = Path(folder, "world")
         self.home.mkdir()
         world = World(self.home)
         world.environment.pop("PI_RANK_QMD_DAEMON")

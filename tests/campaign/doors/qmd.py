@@ -168,13 +168,19 @@ class Qmd(Door):
                 f"{SECRET} text" not in said and f"{SECRET}=1" not in said, "what lies outside is shown", argv
             )
             trial.check("canary of a deleted" not in said, "a deleted record is shown", str(argv)[:300])
-            if ran.code == 0 and "--json" in argv and argv[0] in ("search", "multi-get"):
+            if ran.code == 0 and _is_json(argv):
                 try:
                     json.loads(ran.out)
                 except ValueError:
                     trial.say("--json gives no JSON", f"{argv!r:.300}: {ran.out[:300]!r}")
             for stream in (ran.out, ran.err):
                 stream.encode("utf-8", "backslashreplace")
+
+
+def _is_json(argv):
+    """Whether JSON is asked for, and nothing besides."""
+    formats = [word for word in argv if word in ("--json", "--csv", "--md", "--xml", "--files", "--format")]
+    return formats == ["--json"] and argv[0] in ("search", "multi-get")
 
 
 def _records():

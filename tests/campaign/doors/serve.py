@@ -112,10 +112,10 @@ class Serve(Door):
             trial.check(answer.startswith(b"HTTP/1.1 200"), "the server is not well", ascii(answer[:300]))
         said = self._log.read_bytes()[seen:]
         trial.check(
-            b"Traceback" not in said, "a traceback is logged", said[-2_000:].decode("utf-8", "replace")
+            b"Traceback" not in said, "a traceback is logged", said[-6_000:].decode("utf-8", "replace")
         )
         trial.check(
-            self._process.poll() is None, "the server has ended", said[-2_000:].decode("utf-8", "replace")
+            self._process.poll() is None, "the server has ended", said[-6_000:].decode("utf-8", "replace")
         )
 
     def _send(self, request, trial):

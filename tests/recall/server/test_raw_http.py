@@ -113,6 +113,15 @@ def test_broken_requests(server, data, status):
     assert server.ask("GET", "/health")[0] == 200
 
 
+@pytest.mark.parametrize("method", [b"HEAD", b"POST"])
+def test_a_chunk_that_is_none_gets_one_answer(server, method):
+    """Whichever comes first: what the gate says of chunks, or that this is none. HEAD's has no body."""
+    line = method + b" /recall HTTP/1.1"
+    answer = exchange(server, request(b"{x: 1\r\n", b"Transfer-Encoding: chunked", line=line))
+    assert statuses(answer) in ([400], [411]), answer
+    assert (b"error" in answer.split(b"\r\n\r\n")[-1]) == (method == b"POST")
+
+
 @pytest.mark.parametrize("size", [33_000, 70_000])
 def test_a_head_that_is_too_long(server, size):
     """431 where it came whole; where it came in parts, the first ones are a request without an end."""
