@@ -34,7 +34,6 @@ READERS: Mapping[str, tuple[str, ...]] = {
     "cursor-rules": ("cursor",),
     "copilot": ("copilot",),
 }
-_INSTEAD = ("opencode", "pi")  # read a folder's CLAUDE.md where it has no AGENTS.md
 _BOILERPLATE = "This file provides guidance to "  # how Claude Code begins the file that it makes
 _IMPORTING = ("claude-md", "gemini-md")
 _HIDDEN = frozenset((".claude", ".cursor", ".github"))
@@ -140,8 +139,10 @@ class InstructionSource(FileSource):
 
     def _readers(self, path: Path, kind: _Kind) -> set[str]:
         readers = set(READERS[kind.family])
-        if path.name == "CLAUDE.md" and not (path.parent / "AGENTS.md").exists():
-            readers.update(_INSTEAD)
+        if path.name == "CLAUDE.md":  # which some read where there is no AGENTS.md
+            above = [path.parent, *(each for each in path.parent.parents if each.is_relative_to(self.base))]
+            others = [(each / "AGENTS.md").exists() for each in above]
+            readers.update([*(["pi"] if not others[0] else []), *(["opencode"] if not any(others) else [])])
         return readers
 
     def _read(self, reading: Reading, path: Path, kind: _Kind) -> _Document | None:
@@ -239,7 +240,11 @@ class UserInstructions(InstructionSource):
         return path  # people keep these files with their other settings, and link them here
 
     def _readers(self, path: Path, kind: _Kind) -> set[str]:
-        return set(self._own_readers)
+        readers = set(self._own_readers)
+        other = Path.home() / ".config/opencode/AGENTS.md"
+        if path.name == "CLAUDE.md" and not other.exists():  # opencode's own comes first
+            readers.add("opencode")
+        return readers
 
     def _scope(self, kind: _Kind, matter: FrontMatter) -> None:
         return None

@@ -85,9 +85,10 @@ def is_own_place(folder: Path) -> bool:
 
 
 def _warn(what: str, arguments: str) -> None:
+    follow = "" if arguments.startswith("--follow") else ", --follow whatever it will say"
     warnings.warn(
-        f"{what} and left out; after a look at it, `pi-rank trust {arguments}` has it used, and --trust for "
-        "one run",
+        f"{what} and left out; after a look at it, `pi-rank trust {arguments}` has it used{follow}, and "
+        "--trust for one run",
         UntrustedWarning,
         stacklevel=1,  # one place, so that one run says it once
     )

@@ -280,3 +280,24 @@ def test_a_rule_for_files_is_wanted_where_such_a_file_was_touched(home, orchard)
         touched = ask(engine, prompt, orchard, recent_files_touched=("web/src/app.ts",))
         assert shown(touched) == ["No default exports."]
         assert shown(ask(engine, prompt, orchard, recent_files_touched=("web/app.ts",))) == []
+
+
+def test_some_agents_read_claude_md_where_there_is_no_agents_md(home, orchard):
+    write(home / ".claude/CLAUDE.md", "Answers in British English.")
+    write(orchard / "docs/CLAUDE.md", "Pages are in British English.")
+
+    def readers():
+        with engine_of(home, f"claude-md={orchard}", "claude-md") as engine:
+            found = [each.record for each in engine._root.read().records]
+        return {record.evidence[0].ref: record.extra["read_by"] for record in found}
+
+    own, top, nested = (
+        "~/.claude/CLAUDE.md:1",
+        "~/work/orchard/CLAUDE.md:3",
+        "~/work/orchard/docs/CLAUDE.md:1",
+    )
+    every = ["claude-code", "opencode", "pi"]
+    assert readers() == {own: every[:2], top: every, nested: every}
+    write(orchard / "AGENTS.md", "- Something else.\n")
+    write(home / ".config/opencode/AGENTS.md", "- Something else.\n")
+    assert readers() == {own: ["claude-code"], top: ["claude-code"], nested: ["claude-code", "pi"]}
