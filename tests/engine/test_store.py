@@ -58,7 +58,7 @@ def test_a_store_that_may_not_be_written_to_is_read_with_a_warning(public_folder
     found, synced, warning = as_nobody(lambda: described(root, store)).split("|")
     store.parent.chmod(0o755)
     assert found == "12"
-    assert "opened to read only" in synced
+    assert "may not be written to" in synced
     assert "sync will fail" in warning
 
 
