@@ -9,6 +9,7 @@ import os
 DOORS = {
     "memory-files": "tests.campaign.doors.memory_files:MemoryFiles",
     "notes": "tests.campaign.doors.notes:Notes",
+    "core": "tests.campaign.doors.core:Core",
     "folders": "tests.campaign.doors.folders:Folders",
     "qmd": "tests.campaign.doors.qmd:Qmd",
     "qmd-daemon": "tests.campaign.doors.daemon:Daemon",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from tests.campaign.registry import door_class
 START_SECONDS = 60.0  # for a worker to import what it needs, on a busy machine
 MEMORY_BYTES = 4 << 30  # of address space for a worker, and whatever it starts
 GRACE_SECONDS = 60.0
+BEGIN_SECONDS = 2.0  # until most workers have begun
 
 
 class Fault(NamedTuple):
@@ -74,7 +76,7 @@ class Campaign:
         share = _share(seconds, len(doors), self._workers)
         queue = Queue()
         for number in range(1_000_000 if share < seconds else 1):
-            for name in doors:
+            for name in random.Random(f"{self.seed}.{number}").sample(doors, len(doors)):
                 queue.put((name, f"{self.seed}.{number}"))
             if (number + 1) * share * len(doors) > 2 * seconds * self._workers:
                 break
@@ -244,5 +246,5 @@ def _limited():
 
 def _share(seconds, doors, workers):
     """Seconds of one slice: where there is time, each door has its turn in the first fifth of it."""
-    fair = max(seconds * workers / max(doors, 1), 1.0)
+    fair = max(seconds * workers / max(doors, 1) - BEGIN_SECONDS, 1.0)
     return min(max(fair / 5, 10.0), fair, 60.0)

@@ -14,7 +14,7 @@ from tests.campaign.door import Door
 from tests.campaign.roots import TODAY, context_of, some_files, some_turns, truth_of, write_files
 from tests.campaign.values import damage
 
-LINES = 200
+LINES, MANY_LINES = 200, 4_000
 EMBEDDER = HashingEmbedder(32)
 
 
@@ -22,6 +22,8 @@ class MemoryFiles(Door):
     """A root in two or three states, one after the other: each is synced, asked, and compared."""
 
     def make(self, chance):
+        if chance.random() < 0.1:  # many lines, and few questions
+            return {"states": [some_files(chance, MANY_LINES)], "turns": some_turns(chance, 1)}
         states = [some_files(chance, chance.choice([5, 40, LINES]))]
         for _ in range(chance.randint(1, 2)):
             states.append(_next_state(chance, states[-1]))

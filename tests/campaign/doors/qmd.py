@@ -180,7 +180,7 @@ class Qmd(Door):
 def _is_json(argv):
     """Whether JSON is asked for, and nothing besides."""
     formats = [word for word in argv if word in ("--json", "--csv", "--md", "--xml", "--files", "--format")]
-    return formats == ["--json"] and argv[0] in ("search", "multi-get")
+    return formats == ["--json"] and "--" not in argv and argv[0] in ("search", "multi-get")
 
 
 def _records():
