@@ -12,6 +12,7 @@ from pi_rank.memory.project import slug
 PROJECT_PROFILE = "project:"
 _SEPARATORS = re.compile(r"[/\\]+")
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9]")
+MOST_NAME = 200  # characters of Claude Code's name for a folder; behind them is a number that only it knows
 _DRIVE = re.compile(r"[A-Za-z]:[/\\]|\\\\")
 
 
@@ -84,7 +85,8 @@ def project_keys(context: SessionContext) -> frozenset[str]:
 
 def project_key(project: str) -> str:
     """By what a record's project is compared: a folder's path as `folder_key`, any other name as its slug."""
-    return folder_key(project) or slug(project)
+    key = folder_key(project) or slug(project)
+    return key[: MOST_NAME + 1] if key.startswith("/-") and "/" not in key[1:] else key
 
 
 def folder_key(path: str) -> str:
@@ -116,9 +118,15 @@ def folder_keys(context: SessionContext) -> frozenset[str]:
         while place and place not in keys:
             keys.add(place)
             place = place.rpartition("/")[0]
-    keys.update(f"/{_NOT_IN_A_NAME.sub('-', top)}" for top in tops)
+    keys.update(_as_one_name(top) for top in tops)
     keys.add(folder_key(context.repository_id or ""))  # a repository may be known by its path
     return frozenset(keys - {""})
+
+
+def _as_one_name(folder: str) -> str:
+    """A folder's key as Claude Code names it: by UTF-16 units, and a long one by how it begins."""
+    name = _NOT_IN_A_NAME.sub(lambda found: "--" if found[0] > "\uffff" else "-", folder)
+    return f"/{name[:MOST_NAME]}"
 
 
 def last_segment(path: str) -> str:

@@ -106,3 +106,12 @@ def test_a_turn_is_in_every_folder_above():
     known = SessionContext(latest_user_message="x", project_root="/a/b", repository_id="/a/b")
     assert folder_keys(known) == {"/", "/a", "/a/b", "/-a-b"}
     assert folder_keys(SessionContext(latest_user_message="x", repository_id="/a/b")) == {"/a/b"}
+
+
+def test_a_long_or_odd_path_is_known_as_claude_code_names_it():
+    turn = SessionContext(latest_user_message="x", project_root="/home/m/🚀 é")
+    assert "/-home-m-----" in folder_keys(turn)
+    long = "/home/" + "a" * 250
+    turn = SessionContext(latest_user_message="x", project_root=long)
+    assert project_key("/-home-" + "a" * 194 + "-1x2y3z") in folder_keys(turn)
+    assert project_key(long) == long
