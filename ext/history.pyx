@@ -7,6 +7,16 @@ Nothing is kept between two calls, and no message is changed.
 """
 
 
+from cpython.dict cimport PyDict_GetItemWithError
+from cpython.object cimport PyObject
+
+
+cdef inline object _get(dict raw, str key):
+    """The value of a key, None where there is none; without a call of the method."""
+    cdef PyObject* value = PyDict_GetItemWithError(raw, key)
+    return None if value is NULL else <object>value
+
+
 def intact_marks(messages, set verified, look):
     cdef list found = []
     for message in messages:
@@ -27,82 +37,102 @@ cdef Py_hash_t _text_key(text, digest) except? -1:
 cdef int _add_intact(list found, dict message, set verified, look) except -1:
     """Add a message's marks whose text is known to be there; `look` is asked where one is not known."""
     cdef list listed = None
-    cdef list marks = []
-    cdef set ids = None
+    cdef list marks = None
+    cdef Py_ssize_t at
     injected = _injected(message)
     if isinstance(injected, list) and <list>injected:
         listed = <list>injected
-    content = message.get("content")
+    content = _get(message, "content")
     if isinstance(content, list):
         for part in <list>content:
             mark = _injected(<dict>part) if isinstance(part, dict) else None
             if mark is None:
                 continue
-            if not _known(mark, (<dict>part).get("text"), verified):
+            if not _known(mark, _get(<dict>part, "text"), verified):
                 found.extend(look(message))
                 return 0
+            if marks is None:
+                marks = []
             marks.append(mark)
-        if listed is not None:
-            ids = {(<dict>mark)["id"] for mark in marks}
-            for mark in listed:
-                if not (_has_id(mark) and (<dict>mark)["id"] in ids):
-                    found.extend(look(message))
-                    return 0
+        if listed is not None and not _same_ids(listed, marks):
+            found.extend(look(message))
+            return 0
     elif listed is not None:
         for mark in listed:
             if not _known(mark, content, verified):
                 found.extend(look(message))
                 return 0
         marks = listed
-    found.extend(marks)
+    if marks is not None:
+        found.extend(marks)
     return 0
+
+
+cdef bint _same_ids(list listed, list marks) except -1:
+    """Whether each mark of a message is that of one of its parts, too. Most often they are the same, in order."""
+    cdef Py_ssize_t at
+    cdef set ids
+    if marks is None:
+        return False
+    if len(listed) == len(marks):
+        for at in range(len(marks)):
+            if not _has_id(listed[at]) or _get(<dict>listed[at], "id") != _get(<dict>marks[at], "id"):
+                break
+        else:
+            return True
+    ids = {_get(<dict>mark, "id") for mark in marks}
+    for mark in listed:
+        if not (_has_id(mark) and _get(<dict>mark, "id") in ids):
+            return False
+    return True
 
 
 cdef bint _known(mark, text, set verified) except -1:
     """Whether this text was found to hold the whole of the mark's."""
     if not _has_id(mark) or not isinstance(text, str):
         return False
-    digest = (<dict>mark).get("digest")
+    digest = _get(<dict>mark, "digest")
     return isinstance(digest, str) and _text_key(text, digest) in verified
 
 
 cdef bint _has_id(mark):
-    return isinstance(mark, dict) and isinstance((<dict>mark).get("id"), str)
+    return isinstance(mark, dict) and isinstance(_get(<dict>mark, "id"), str)
 
 
 def gather_records(list marks, str source):
     cdef dict records = {}
     cdef list others = []
+    cdef dict mark
+    cdef Py_ssize_t at
     for raw in marks:
         mark = <dict?>raw
-        if mark.get("source") != source:
+        if _get(mark, "source") != source:
             continue
-        ids, versions = mark.get("record_ids", _EMPTY), mark.get("versions", _EMPTY)
-        withdrawn = mark.get("withdrawn", _EMPTY)
-        if not (_words(ids) and _words(versions) and _words(withdrawn)):
+        ids, versions, withdrawn = _words(mark, "record_ids"), _words(mark, "versions"), _words(mark, "withdrawn")
+        if ids is None or versions is None or withdrawn is None:
             return None
-        for gone in withdrawn:
+        for gone in <list>withdrawn:
             records.pop(gone, None)
-        if len(versions) == len(ids):
-            records.update(zip(ids, versions))
-        else:
-            for at, record in enumerate(ids):
-                records[record] = versions[at] if at < len(versions) else ""
+        for at in range(len(<list>ids)):
+            records[(<list>ids)[at]] = (<list>versions)[at] if at < len(<list>versions) else ""
         others.append(mark)
     return records, others
 
 
-_EMPTY = []
+cdef list _EMPTY = []
 
 
-cdef bint _words(value) except -1:
-    """Whether a value is a list of nothing but strings."""
-    if not isinstance(value, list):
-        return False
-    for item in <list>value:
+cdef _words(dict mark, str key):
+    """The list of strings under a key, an empty one where the key is not there; None for anything else."""
+    cdef PyObject* value = PyDict_GetItemWithError(mark, key)
+    if value is NULL:
+        return _EMPTY
+    if not isinstance(<object>value, list):
+        return None
+    for item in <list><object>value:
         if not isinstance(item, str):
-            return False
-    return True
+            return None
+    return <object>value
 
 
 def plain_messages(messages, dict kinds, bint keyed):
@@ -152,7 +182,7 @@ cdef dict _plain_message(message, dict kinds, bint keyed):
 cdef list _plain_parts(dict message, dict kinds, bint keyed):
     cdef list parts = []
     cdef bint only_results = True
-    content = message.get("content")
+    content = _get(message, "content")
     if not isinstance(content, list) or not <list>content:
         return None
     if len(message) > 2 and ("tool_calls" in message or not _all_sent_as_text(_injected(message))):
@@ -178,7 +208,7 @@ cdef list _plain_parts(dict message, dict kinds, bint keyed):
 cdef _kind(dict part, dict kinds, bint keyed):
     """The kind of a part that has one; None where it is unknown, or not named by its first key."""
     if not keyed:
-        name = part.get("type")
+        name = _get(part, "type")
         return kinds.get(name) if isinstance(name, str) else None
     for name in part:
         return kinds.get(name)
@@ -186,7 +216,7 @@ cdef _kind(dict part, dict kinds, bint keyed):
 
 
 cdef bint _has_text(dict part):
-    text = part.get("text")
+    text = _get(part, "text")
     return isinstance(text, str) and len(<str>text) > 0
 
 
@@ -215,10 +245,10 @@ cdef bint _sent_as_text(mark):
 
 
 cdef _injected(dict raw):
-    metadata = raw.get("metadata")
-    return (<dict>metadata).get("injected") if isinstance(metadata, dict) else None
+    metadata = _get(raw, "metadata")
+    return _get(<dict>metadata, "injected") if isinstance(metadata, dict) else None
 
 
 cdef bint _is(dict raw, str key, str word):
-    value = raw.get(key)
+    value = _get(raw, key)
     return isinstance(value, str) and value == word

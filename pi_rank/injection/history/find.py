@@ -19,6 +19,7 @@ from pi_rank.injection.history.marks import END_CHARS, Mark, end_sum, text_diges
 # How often over marks may claim a text: each its own stretch, and a few that were moved.
 MOST_CLAIMS = 4
 BORDER = "\x1e"  # between two texts while they are searched as one
+_BREAK = re.compile(r"\r+\n")  # more than one where a text was changed more than once
 # What Strands' truncation leaves where it cut: "[... 1,234 chars elided ...]".
 _ELIDED = re.compile(r"\[\.\.\. [\d,]+ chars elided \.\.\.\]")
 
@@ -69,7 +70,7 @@ class _Search:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.given = texts
-        self.texts = [text.replace("\r\n", "\n") if "\r" in text else text for text in texts]
+        self.texts = [_BREAK.sub("\n", text) if "\r" in text else text for text in texts]
         self.plain = BORDER.join(self.texts)
         self.starts = [0]
         for text in self.texts[:-1]:
@@ -97,10 +98,19 @@ class _Search:
         if not mark.ends or mark.chars - mark.lead < 2 * END_CHARS:
             return False
         ends = [at + END_CHARS for at in self._where(mark.ends[8:], END_CHARS) if self._free(at, at + 1)]
-        for at in reversed(self._where(mark.ends[:8], END_CHARS, lines=True)):
+        size = mark.chars - mark.lead
+        found: list[tuple[bool, int, int, int]] = []
+        for at in self._where(mark.ends[:8], END_CHARS, lines=True):
             if self._free(at, at + 1):
                 limit = self._limit(at)
-                return self._claim(at, max((e for e in ends if at < e <= limit), default=limit), mark)
+                end = max((end for end in ends if at < end <= limit), default=0)
+                if _ELIDED.search(self.plain, end or at, limit):
+                    end = 0  # its last characters stood in the middle too, and the end is cut
+                stop = end or self._nearest_end(at + size, limit)
+                found.append((end > 0, -abs(stop - at - size), at, stop))
+        if found:  # of several, the one that is most like the text, then the last
+            *_, at, stop = max(found)
+            return self._claim(at, stop, mark)
         for end in reversed(ends):
             text = self.starts[bisect_right(self.starts, end - 1) - 1]
             gaps = [gap.end() for gap in _ELIDED.finditer(self.plain, text, end)]
@@ -116,7 +126,7 @@ class _Search:
             first = self.starts[index]
             found[index].append(Place(start - first, end - first, mark, intact))
         return [
-            _moved(own, text) if "\r\n" in text else own for own, text in zip(found, self.given, strict=True)
+            _moved(own, text) if "\r" in text else own for own, text in zip(found, self.given, strict=True)
         ]
 
     def _candidates(self, mark: Mark, size: int) -> Iterator[int]:
@@ -148,6 +158,14 @@ class _Search:
         index = bisect_right(self.starts, at) - 1
         end = self.starts[index] + len(self.texts[index])
         return end if after == len(self._taken) else min(end, self._taken[after].start)
+
+    def _nearest_end(self, expected: int, limit: int) -> int:
+        """Where a text ends whose last characters were changed: with its line, if others' words follow it."""
+        if limit <= expected + END_CHARS:
+            return limit
+        breaks = [gap.start() for gap in re.finditer("\n", self.plain[: expected + END_CHARS])]
+        near = [at for at in breaks if abs(at - expected) <= END_CHARS]
+        return min(near, key=lambda at: abs(at - expected)) if near else expected
 
     def _claim(self, start: int, end: int, mark: Mark, *, intact: bool = False) -> bool:
         """The stretch is the mark's, with the blank line that was put in front of it."""
@@ -182,8 +200,12 @@ def _end_of(place: Place) -> int:
 
 def _moved(places: list[Place], given: str) -> list[Place]:
     """Places in a text with plain newlines, at the positions that they have in the text as it was given."""
-    breaks = [gap.start() - number for number, gap in enumerate(re.finditer("\r\n", given))]
-    return [
-        Place(p.start + bisect_left(breaks, p.start), p.end + bisect_left(breaks, p.end), p.mark, p.intact)
-        for p in places
-    ]
+    breaks, removed = [], [0]
+    for gap in _BREAK.finditer(given):
+        breaks.append(gap.start() - removed[-1])
+        removed.append(removed[-1] + gap.end() - gap.start() - 1)
+
+    def back(at: int) -> int:
+        return at + removed[bisect_left(breaks, at)]
+
+    return [Place(back(p.start), back(p.end), p.mark, p.intact) for p in places]
