@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pi_rank.embedding import Embedder
-    from pi_rank.embedding.cards import Calibration
+    from pi_rank.embedding.cards import Calibration, Card
 
     Vector = npt.NDArray[np.float32]
 
@@ -95,6 +95,7 @@ class QueryEmbedder:
         self._loading = threading.Lock()
         self._error: Exception | None = None
         self._pool: ThreadPoolExecutor | None = None
+        self._card: Card | None = None
         self._known_id = self._id_before_loading()
 
     @property
@@ -113,8 +114,12 @@ class QueryEmbedder:
 
     @property
     def calibration(self) -> Calibration | None:
-        """The loaded model's, from its card; None where it is not known."""
-        calibration: Calibration | None = getattr(self._embedder, "calibration", None)
+        """The model's, from its card; None where it is not known.
+
+        A turn asks before anybody had to load the model: the first one of a process selects as the next do.
+        """
+        told_by = self._embedder or (self._card if self._error is None else None)
+        calibration: Calibration | None = getattr(told_by, "calibration", None)
         return calibration
 
     def request(self, text: str, deadline: float | None) -> QueryVector:
@@ -136,11 +141,11 @@ class QueryEmbedder:
         if self._embedder is not None:
             return self._embedder.model_id
         try:
-            card = find_card(self._name) if self._name is not None else None
+            self._card = find_card(self._name) if self._name is not None else None
         except ModelError as error:
             self._fail(error)
             return None
-        return None if card is None else card.model_id
+        return None if self._card is None else self._card.model_id
 
     def _load(self, name: str) -> None:
         with self._loading:
