@@ -165,8 +165,10 @@ class _Worker:
             begun = message.get("begun", "")
             wait = self._deadline if begun else max(self._deadline, GRACE_SECONDS)
             yield message
+        if stop.is_set():
+            return
         code = self._process.wait()
-        if code and not stop.is_set():
+        if code:
             name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
             yield self._died(f"died: {name}", self._tail())
 
@@ -186,14 +188,13 @@ class _Worker:
 
     def _next(self, wait, stop):
         until = time.monotonic() + wait
-        while True:
+        while not stop.is_set():
             try:
                 return self._lines.get(timeout=0.2)
             except Empty:
-                if stop.is_set():
-                    return None
                 if time.monotonic() > until:
                     raise
+        return None
 
     def _where(self):
         self._process.send_signal(signal.SIGABRT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -95,6 +96,19 @@ def test_the_commands_exit_code_and_summary_say_what_was_found(planted, tmp_path
     assert [fault["kind"] for fault in summary["doors"]["planted"]["faults"]] == [
         "number: ValueError at test_machinery.py:run"
     ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT")
+def test_an_interrupted_run_says_what_was_done(planted):
+    command = [sys.executable, "-m", "tests.campaign", "--door", "sound", "--minutes", "5", "--keep-nothing"]
+    run = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(5)
+    run.send_signal(signal.SIGINT)
+    said, errors = run.communicate(timeout=30)
+    assert run.returncode == 130
+    assert "sound" in said
+    assert " 0 faults" in said
+    assert "Traceback" not in errors
 
 
 def test_an_unknown_door_is_refused():
