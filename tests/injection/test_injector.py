@@ -111,52 +111,42 @@ def test_recalled_memory_is_no_operators_text():
     assert "recalled memory is untrusted" in result.texts[0].reason
 
 
-class Slow(ListMemory):
-    """A memory that takes its time, and says in which thread it was asked."""
+def test_conversations_of_one_event_loop_recall_at_the_same_time():
+    together = threading.Barrier(4, timeout=60)  # nobody passes before four recalls are under way
+    threads = set()
 
-    def __init__(self, records, seconds=0.1):
-        super().__init__(records)
-        self.seconds = seconds
-        self.threads = set()
+    class Meeting(ListMemory):
+        def build_retrieval_context(self, turn):
+            threads.add(threading.get_ident())
+            together.wait()
+            return super().build_retrieval_context(turn)
 
-    def build_retrieval_context(self, turn):
-        self.threads.add(threading.get_ident())
-        time.sleep(self.seconds)
-        return super().build_retrieval_context(turn)
+    async def turns():
+        injector = Injector(Meeting([DEPLOY]))
+        histories = [[user("deploy?", "strands")] for _ in range(4)]
+        return await asyncio.gather(*(injector.ainject(messages) for messages in histories))
 
-    def record_statuses(self, ids):
-        time.sleep(self.seconds)
-        return super().record_statuses(ids)
-
-
-def test_conversations_of_one_event_loop_do_not_wait_for_each_other():
-    memory = Slow([DEPLOY])
-
-    async def turns(count):
-        injector = Injector(memory)
-        histories = [[user("deploy?", "strands")] for _ in range(count)]
-        begun = time.perf_counter()
-        results = await asyncio.gather(*(injector.ainject(messages) for messages in histories))
-        assert all(result.wrote for result in results)
-        return time.perf_counter() - begun
-
-    one = asyncio.run(turns(1))
-    assert asyncio.run(turns(8)) < 3 * one
-    assert threading.get_ident() not in memory.threads
+    assert all(result.wrote for result in asyncio.run(turns()))
+    assert threading.get_ident() not in threads
 
 
 def test_a_lookup_of_statuses_stops_no_other_conversation():
-    memory = Slow([DEPLOY], seconds=0.3)
+    asked, go_on = threading.Event(), threading.Event()
+
+    class Waiting(ListMemory):
+        def record_statuses(self, ids):
+            asked.set()
+            assert go_on.wait(60)
+            return super().record_statuses(ids)
+
     messages, _ = converse(Injector(ListMemory([DEPLOY])), ["deploy?"])
     messages.append(user("again", "strands"))
-    thread = threading.Thread(target=Injector(memory).inject, args=(messages,))
+    thread = threading.Thread(target=Injector(Waiting([DEPLOY])).inject, args=(messages,))
     thread.start()
-    time.sleep(0.05)
-    begun = time.perf_counter()
+    assert asked.wait(60)
     assert Injector(ListMemory([DEPLOY])).inject([user("deploy?", "strands")]).wrote
-    waited = time.perf_counter() - begun
+    go_on.set()
     thread.join()
-    assert waited < memory.seconds / 3
 
 
 def test_a_memory_whose_methods_are_asynchronous():
@@ -190,7 +180,12 @@ def test_the_asynchronous_form_gives_what_the_other_gives():
 
 
 def test_two_that_write_to_one_conversation_at_once_write_one_block():
-    memory = Slow([DEPLOY], seconds=0.02)
+    class Slow(ListMemory):
+        def build_retrieval_context(self, turn):
+            time.sleep(0.02)
+            return super().build_retrieval_context(turn)
+
+    memory = Slow([DEPLOY])
 
     async def both(messages):
         return await asyncio.gather(*(Injector(memory).ainject(messages) for _ in range(5)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
+import threading
 
 import pytest
 
@@ -135,23 +135,24 @@ def test_rules_are_pinned_with_the_agents_state_and_operators_text_is_set_apart(
 
 
 def test_agents_on_one_loop_recall_at_the_same_time():
-    class Slow:
+    together = threading.Barrier(3, timeout=60)  # nobody passes before three recalls are under way
+
+    class Meeting:
         def __init__(self):
             self.memory = topic_memory()
             self.record_statuses = self.memory.record_statuses
 
         def build_retrieval_context(self, turn):
-            time.sleep(0.2)
+            together.wait()
             return self.memory.build_retrieval_context(turn)
 
-    async def turns(count):
-        agents = [agent_on(ScriptedModel(), Slow()) for _ in range(count)]
-        begun = time.perf_counter()
+    async def turns():
+        agents = [agent_on(ScriptedModel(), Meeting()) for _ in range(3)]
         await asyncio.gather(*(agent.invoke_async("tell me about tests") for agent in agents))
-        return time.perf_counter() - begun
+        return json.dumps([agent.messages for agent in agents])
 
-    one = asyncio.run(turns(1))
-    assert asyncio.run(turns(6)) < 3 * one
+    assert asyncio.run(turns()).count("rule number 0 of tests") == 3
+    assert not together.broken
 
 
 def test_summaries_are_made_of_the_users_conversation():
