@@ -27,6 +27,8 @@ SAYS_LESS = {
     "shell_batch_parquet": COUNTS,
     "http_context": COUNTS,
     "http_of_a_folder": ONE_PLACE,
+    "hook_of_pi": A_CONVERSATION,
+    "hook_of_claude_code": A_CONVERSATION,
     "injector": A_CONVERSATION,
     "strands": A_CONVERSATION,
     "langchain": A_CONVERSATION,

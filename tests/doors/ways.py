@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from pi_rank import MemoryEngine, SessionContext, build_retrieval_context
+from pi_rank.agents.shown import END, NOTE
 from pi_rank.injection import Injector
 from tests.doors.world import PROMPT, Answer, answer, stored
 
@@ -145,6 +146,23 @@ def injected(text):
     return Answer(stored(text.removeprefix(PROMPT)))
 
 
+def hook(world, agent, event):
+    """What a coding agent's hook gets, without the lines that tell whose it is."""
+    asked = {"hook_event_name": event, "prompt": PROMPT, "cwd": str(world.folder)}
+    words = ["hook", agent, "--no-daemon", "--deadline-ms", "120000"]
+    found = json.loads(world.run(*words, stdin=json.dumps(asked)))
+    text = found["content"] if agent == "pi" else found["hookSpecificOutput"]["additionalContext"]
+    return Answer(stored(text.replace(f"{NOTE}\n", "").replace(f"\n{END}\n", "")))
+
+
+def hook_of_pi(world):
+    return hook(world, "pi", "before_agent_start")
+
+
+def hook_of_claude_code(world):
+    return hook(world, "claude-code", "UserPromptSubmit")
+
+
 def injector(world):
     messages = [{"role": "user", "content": PROMPT}]
     with engine_of(world) as opened:
@@ -246,6 +264,8 @@ DOORS = [
     http_of_a_folder,
     mcp_explain,
     pi_message_of_a_turn,
+    hook_of_pi,
+    hook_of_claude_code,
     injector,
     strands,
     langchain,
