@@ -29,7 +29,7 @@ from benchmarks.selection.relevance import PLACES, Sample, held_out, samples
 from benchmarks.tables import table
 from pi_rank import MemoryEngine, SessionContext
 from pi_rank.embedding import load_embedder
-from pi_rank.turn.relevance import probabilities
+from pi_rank.turn.relevance import likely
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -121,7 +121,7 @@ def small_memories(found: Sequence[Sample], shipped: Calibration) -> str:
 
 def selected(sample: Sample, calibration: Calibration) -> Selected:
     """What reaches the threshold of the sample's first PLACES rows."""
-    kept = probabilities(sample.evidence, calibration) >= calibration.threshold
+    kept = likely(sample.near, None, calibration, least=0).relevance >= calibration.threshold
     belongs = sample.belongs.astype(bool)
     best = bool(kept[np.flatnonzero(belongs)[0]]) if belongs.any() else None
     wanted = max(1, sample.wanted)

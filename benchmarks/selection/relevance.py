@@ -28,7 +28,8 @@ from benchmarks.tables import table
 from pi_rank.embedding import load_embedder
 from pi_rank.embedding.cards import Calibration
 from pi_rank.ranking.analysis import FtsAnalyzer
-from pi_rank.turn.relevance import evidence, probabilities
+from pi_rank.turn.ranking import Near
+from pi_rank.turn.relevance import COVERAGE, likely
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 PLACES = 12
+LEAST = 0.02  # evidence below this counts as this, as in ext/relevance.pyx
 # What a prompt of each kind counts in the fit, all of a folder and size together: one in nine has nothing to
 # do with the memory, so that the constants know such prompts. One whose answers are missing looks like one
 # that has them (docs/ranking.md), so it is shown and not fitted.
@@ -51,7 +53,7 @@ SCRIPTS = ("LATIN",)
 
 
 class Sample(NamedTuple):
-    """A prompt's first PLACES rows: their evidence, and which of them belong (float64[m], 1 or 0).
+    """A prompt's first PLACES rows: what they have of it, and which of them belong (float64[m], 1 or 0).
 
     `wanted`: how many records of the memory belong.
     """
@@ -59,7 +61,7 @@ class Sample(NamedTuple):
     folder: str
     size: int
     kind: str
-    evidence: Floats
+    near: Near
     belongs: Floats
     wanted: int
     missing: int = 0
@@ -67,7 +69,8 @@ class Sample(NamedTuple):
     @property
     def features(self) -> Floats:
         """float64[m, 3]: what the constants of a Calibration are multiplied with."""
-        logs = np.log(self.evidence)
+        words = COVERAGE * self.near.words / (self.near.words + 1)
+        logs = np.log(np.maximum(self.near.cosines + words * self.near.coverage, LEAST))
         return np.stack([np.ones_like(logs), logs, logs - logs.max()], axis=1)
 
 
@@ -103,7 +106,8 @@ def samples(folders: Folders, embedder: Embedder, cache: Path) -> list[Sample]:
                     continue
                 ids = [snapshot.ids[row] for row in ranking.rows[:PLACES].tolist()]
                 belongs = np.array([name in prompt.relevant for name in ids], np.float64)
-                near = evidence(ranking.near, 1.0)[:PLACES]
+                cosines, coverage, words = ranking.near
+                near = Near(cosines[:PLACES], coverage[:PLACES], words)
                 found.append(Sample(part.folder, part.size, prompt.kind, near, belongs, len(prompt.relevant)))
     return found
 
@@ -153,13 +157,13 @@ def held_out(found: Sequence[Sample]) -> dict[str, Calibration]:
 def measured(found: Sequence[Sample], model: str) -> dict[str, Any]:
     """Constants and reliability, JSON-ready."""
     constants = held_out(found)
-    likely = [
-        (sample, probabilities(sample.evidence, constants[sample.folder]))
+    told = [
+        (sample, likely(sample.near, None, constants[sample.folder], least=0).relevance)
         for sample in found
         if sample.kind in WEIGHTS
     ]
     reliable = {
-        name: reliability([pair for pair in likely if name in ("all", pair[0].folder)])
+        name: reliability([pair for pair in told if name in ("all", pair[0].folder)])
         for name in (*constants, "all")
     }
     return {
@@ -174,9 +178,9 @@ def _constants(calibration: Calibration) -> dict[str, float]:
     return {name: round(getattr(calibration, name), 3) for name in ("intercept", "evidence", "best")}
 
 
-def reliability(likely: Iterable[tuple[Sample, Floats]]) -> list[dict[str, float]]:
+def reliability(told: Iterable[tuple[Sample, Floats]]) -> list[dict[str, float]]:
     """By bin of relevance: records, mean relevance, and the share that does belong."""
-    pairs = list(likely)
+    pairs = list(told)
     said = np.concatenate([one for _, one in pairs])
     true = np.concatenate([sample.belongs for sample, _ in pairs])
     weights = np.concatenate([np.full(len(one), WEIGHTS[sample.kind]) for sample, one in pairs])

@@ -48,7 +48,8 @@ def belonging(
     if empty:
         ranking = taken(ranking, np.empty(0, np.intp))
     rows = wanted_rows(snapshot, asked.query, asked.context, eligible)
-    ranking = with_wanted(snapshot, ranking, rows, analyzer.query_terms(asked.query), asked.vector)
+    if len(rows):
+        ranking = with_wanted(snapshot, ranking, rows, analyzer.query_terms(asked.query), asked.vector)
     found = relevant(ranking, asked.query, calibration, least)
     if empty and not len(found.ranking.rows):
         return found._replace(best=None if calibration is None else 0.0, off_topic=True)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pi_rank.memory.records import MemoryRecord
     from pi_rank.snapshot.snapshot import Snapshot
     from pi_rank.turn.ranking import Ranking
+    from pi_rank.turn.selection import Choice
 
 # Of the cosines of two records: paraphrases of one fact lie above it, different facts of one subject below.
 SAME_COSINE = 0.83
@@ -35,9 +36,13 @@ _NEGATIONS = frozenset("no not never nor none without except unless cannot t avo
 
 
 class Folded(NamedTuple):
-    """A ranking in which records that say the same have one place; and by row, which rows each stands for."""
+    """A ranking in which records that say the same have one place, and what is chosen of it.
+
+    `others`: by row, which rows it stands for.
+    """
 
     ranking: Ranking
+    choice: Choice
     others: dict[int, list[int]]
 
     def named(self, snapshot: Snapshot) -> dict[str, list[str]]:
@@ -47,61 +52,69 @@ class Folded(NamedTuple):
         }
 
 
-def folded(snapshot: Snapshot, ranking: Ranking, choose: Callable[[Ranking, int], list[int]]) -> Folded:
-    """The ranking without the rows that another one stands for, as far down as rows are chosen.
+def folded(snapshot: Snapshot, ranking: Ranking, choose: Callable[[Ranking], Choice]) -> Folded:
+    """The ranking without the rows that another one stands for, as far down as rows are chosen, and AHEAD.
 
     The newest of a group takes the place of its best. Rows that the query names by id stay as they are.
-
-    :param choose: the places that a ranking's selection takes, and so many more.
     """
     others: dict[int, list[int]] = {}
+    choice = choose(ranking)
     for _ in range(MOST_ROUNDS):
-        by_id = 0 if ranking.named is None else int(np.count_nonzero(ranking.named >= ID_SHARE))
-        chosen = sum(place >= by_id for place in choose(ranking, 0))
-        places = [place for place in choose(ranking, AHEAD if chosen else 0) if place >= by_id]
-        groups = _groups(snapshot, ranking.rows[places].tolist(), chosen)
+        groups = _groups(snapshot, ranking, choice)
         if not groups:
             break
-        order = np.arange(len(ranking.rows))
-        gone: list[int] = []
-        for members in groups:
-            stands = _newest(snapshot, [int(ranking.rows[places[member]]) for member in members])
-            at = [places[member] for member in members]
-            order[at[0]] = at[stands]
-            gone += at[1:]
-            rows = [int(ranking.rows[place]) for place in at]
-            own = others.setdefault(rows[stands], [])
-            for row in rows[:stands] + rows[stands + 1 :]:
-                own += [row, *others.pop(row, [])]
-        ranking = taken(ranking, np.delete(order, gone))
-    return Folded(ranking, others)
+        ranking = _without_copies(snapshot, ranking, groups, others)
+        choice = choose(ranking)
+    return Folded(ranking, choice, others)
 
 
-def _groups(snapshot: Snapshot, rows: list[int], chosen: int) -> list[list[int]]:
+def _without_copies(
+    snapshot: Snapshot, ranking: Ranking, groups: list[list[int]], others: dict[int, list[int]]
+) -> Ranking:
+    """One row of each group at the place of its best; the rest goes to `others`."""
+    order = np.arange(len(ranking.rows))
+    gone: list[int] = []
+    for places in groups:
+        rows: list[int] = ranking.rows[places].tolist()
+        stands = _newest(snapshot, rows)
+        order[places[0]] = places[stands]
+        gone += places[1:]
+        own = others.setdefault(rows[stands], [])
+        for row in rows[:stands] + rows[stands + 1 :]:
+            own += [row, *others.pop(row, [])]
+    return taken(ranking, np.delete(order, gone))
+
+
+def _groups(snapshot: Snapshot, ranking: Ranking, choice: Choice) -> list[list[int]]:
     """Places of rows that say the same, best first, two or more each.
 
     Greedy: a row joins the best one that it is like, and who has joined is none that others join.
     """
-    pairs = sorted({*_successions(snapshot, rows[:chosen]), *_same(snapshot, rows, chosen)})
+    by_id = 0 if ranking.named is None else int(np.count_nonzero(ranking.named >= ID_SHARE))
+    shown = [place for place in choice.places if place >= by_id]
+    places = shown + choice.next
+    rows: list[int] = ranking.rows[places].tolist()
+    pairs = {*_successions(snapshot, rows[: len(shown)]), *_same(snapshot, rows, len(shown))}
+    if not pairs:
+        return []
     group_of = list(range(len(rows)))
-    for first, second in pairs:
+    for first, second in sorted(pairs):
         if group_of[first] == first and group_of[second] == second:
             group_of[second] = first
     groups: dict[int, list[int]] = {}
-    for place, group in enumerate(group_of):
-        groups.setdefault(group, []).append(place)
+    for at, group in enumerate(group_of):
+        groups.setdefault(group, []).append(places[at])
     return [members for members in groups.values() if len(members) > 1]
 
 
 def _same(snapshot: Snapshot, rows: list[int], chosen: int) -> Iterator[tuple[int, int]]:
     bare, vectors = list(range(chosen)), snapshot.vectors
     if vectors is not None:
-        all_rows = np.array(rows, np.int32)
-        near = alike(vectors.table, all_rows, SAME_COSINE)
-        for first, second in zip(*(places.tolist() for places in near), strict=True):
+        firsts, seconds, unknown = alike(vectors.table, np.array(rows, np.int32), SAME_COSINE)
+        for first, second in zip(firsts.tolist(), seconds.tolist(), strict=True):
             if _interchangeable(snapshot, rows[first], rows[second]):
                 yield first, second
-        bare = np.flatnonzero(vectors.row_node[all_rows] < 0).tolist()
+        bare = unknown.tolist()
     words = {place: frozenset(content_keys(snapshot.record(rows[place]).statement)) for place in bare}
     for first, second in combinations(bare, 2):
         one, two = words[first], words[second]
@@ -139,12 +152,13 @@ def _telling(statement: str) -> set[str]:
 
 
 def _successions(snapshot: Snapshot, rows: list[int]) -> Iterator[tuple[int, int]]:
-    place_of: dict[str, int] = {}
-    for place, row in enumerate(rows):
-        place_of[snapshot.ids[row]] = place
-    for place, row in enumerate(rows):
-        record = snapshot.record(row)
-        for other in (*record.supersedes, *record.superseded_by):
+    records = [snapshot.record(row) for row in rows]
+    linked = [place for place, one in enumerate(records) if one.supersedes or one.superseded_by]
+    if not linked:
+        return
+    place_of = {record.id: place for place, record in enumerate(records)}
+    for place in linked:
+        for other in (*records[place].supersedes, *records[place].superseded_by):
             at = place_of.get(other, place)
             if at != place:
                 yield min(place, at), max(place, at)
@@ -164,7 +178,10 @@ def _moment(record: MemoryRecord) -> str:
 
 def without_superseded(records: Iterable[MemoryRecord], beside: Iterable[MemoryRecord]) -> list[MemoryRecord]:
     """The records that none of those beside them supersedes."""
+    asked = list(records)
+    if not asked:
+        return asked
     shown = list(beside)
-    ids = {record.id for record in shown}
     replaced = {other for record in shown for other in record.supersedes}
-    return [one for one in records if one.id not in replaced and not ids.intersection(one.superseded_by)]
+    ids = {record.id for record in shown} if any(one.superseded_by for one in asked) else set()
+    return [one for one in asked if one.id not in replaced and not ids.intersection(one.superseded_by)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from pi_rank._core.names import put_first
 from pi_rank.names import names_in
-from pi_rank.turn.ranking import ID_SHARE, WHOLE_SHARE, taken
+from pi_rank.turn.ranking import ID_SHARE, WHOLE_SHARE, taken_or_new
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -36,7 +36,7 @@ def with_named(snapshot: Snapshot, ranking: Ranking, query: str, eligible: npt.N
         return ranking
     named, shares, returning = _with_ids(ids, *_by_name(ranking))
     rows, places, first = put_first(ranking.rows, named, shares, returning)
-    order = taken(ranking, places.astype(np.intp))
+    order = taken_or_new(ranking, places.astype(np.intp))
     order.scores[: len(first)] += first
     if order.relevance is not None:
         order.relevance[: len(first)][first >= WHOLE_SHARE] = 1.0

@@ -179,23 +179,40 @@ def _mode(lists: tuple[RankedList, ...]) -> Mode:
 
 
 def taken(ranking: Ranking, places: npt.NDArray[np.intp]) -> Ranking:
-    """The ranking's rows at some places, in their order; a place of -1 is a row that it did not find."""
-    found = places >= 0
+    """The ranking's rows at some places, in their order."""
+    near, parts = ranking.near, ranking.parts
+    return ranking._replace(
+        rows=ranking.rows[places],
+        scores=ranking.scores[places],
+        parts=None if parts is None else tuple(Part(ranks[places], own[places]) for ranks, own in parts),
+        near=None if near is None else Near(near.cosines[places], near.coverage[places], near.words),
+        relevance=None if ranking.relevance is None else ranking.relevance[places],
+        wanted=None if ranking.wanted is None else ranking.wanted[places],
+        named=None if ranking.named is None else _still_named(ranking, places),
+    )
 
-    def of(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        moved = np.zeros(len(places), values.dtype)
-        moved[found] = values[places[found]]
-        return moved
+
+def taken_or_new(ranking: Ranking, places: npt.NDArray[np.intp]) -> Ranking:
+    """As `taken`, where a place of -1 is a row that the ranking did not find: all of it is 0."""
+    new = places < 0
+    if not new.any():
+        return taken(ranking, places)
+    longer = _with_a_row_of_zeros(ranking)
+    return taken(longer, np.where(new, len(ranking.rows), places))
+
+
+def _with_a_row_of_zeros(ranking: Ranking) -> Ranking:
+    def longer(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.append(values, values.dtype.type(0))
 
     near, parts = ranking.near, ranking.parts
     return ranking._replace(
-        rows=of(ranking.rows),
-        scores=of(ranking.scores),
-        parts=None if parts is None else tuple(Part(of(ranks), of(own)) for ranks, own in parts),
-        near=None if near is None else Near(of(near.cosines), of(near.coverage), near.words),
-        relevance=None if ranking.relevance is None else of(ranking.relevance),
-        wanted=None if ranking.wanted is None else of(ranking.wanted),
-        named=None if ranking.named is None else _still_named(ranking, places),
+        rows=longer(ranking.rows),
+        scores=longer(ranking.scores),
+        parts=None if parts is None else tuple(Part(longer(ranks), longer(own)) for ranks, own in parts),
+        near=None if near is None else Near(longer(near.cosines), longer(near.coverage), near.words),
+        relevance=None if ranking.relevance is None else longer(ranking.relevance),
+        wanted=None if ranking.wanted is None else longer(ranking.wanted),
     )
 
 
@@ -204,7 +221,7 @@ def _still_named(ranking: Ranking, places: npt.NDArray[np.intp]) -> Scores:
     assert ranking.named is not None
     shares = np.zeros(len(ranking.rows))
     shares[: len(ranking.named)] = ranking.named
-    moved = np.where(places >= 0, shares[places], 0.0)
+    moved = shares[places]
     return moved[: int(np.flatnonzero(moved).max(initial=-1)) + 1]
 
 

@@ -17,20 +17,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from pi_rank.turn.ranking import WANTED_SHARE, taken
+from pi_rank._core.relevance import relevance
+from pi_rank.turn.ranking import taken
 
 if TYPE_CHECKING:
+    import numpy as np
     import numpy.typing as npt
 
     from pi_rank.embedding.cards import Calibration
     from pi_rank.turn.ranking import Near, Ranking
 
-    Scores = npt.NDArray[np.float64]
-
 COVERAGE = 0.5  # every word of the query counts as half a cosine
-LEAST = 0.02  # evidence below this, and below 0, is none
 
 
 class Relevant(NamedTuple):
@@ -44,6 +41,14 @@ class Relevant(NamedTuple):
     off_topic: bool
 
 
+class Likely(NamedTuple):
+    """The relevance of the rows that have enough, their places, and that of the best row, 0 without rows."""
+
+    relevance: npt.NDArray[np.float64]
+    kept: npt.NDArray[np.int64]
+    best: float
+
+
 def relevant(
     ranking: Ranking, query: str, calibration: Calibration | None, least: float | None = None
 ) -> Relevant:
@@ -55,24 +60,33 @@ def relevant(
     """
     if calibration is None or ranking.near is None or not len(ranking.rows):
         return Relevant(ranking, None, False)
-    speaks = evidence(ranking.near, calibration.readable(query), ranking.wanted)
-    likely = probabilities(speaks, calibration)
-    least = calibration.threshold if least is None else least
-    kept = np.flatnonzero(likely >= least)
-    found = taken(ranking._replace(relevance=likely), kept)
-    return Relevant(found, float(likely.max()), not len(kept))
+    found = likely(ranking.near, ranking.wanted, calibration, calibration.readable(query), least)
+    kept = ranking if len(found.kept) == len(ranking.rows) else taken(ranking, found.kept)
+    return Relevant(kept._replace(relevance=found.relevance), found.best, not len(found.kept))
 
 
-def evidence(near: Near, read: float, wanted: Scores | None = None) -> Scores:
-    """What speaks for each row: float64[m]; the docstring above has the formula."""
-    words = COVERAGE * near.words / (near.words + 1)
-    found = np.maximum(read * near.cosines + words * near.coverage, LEAST)
-    return found if wanted is None else found + WANTED_SHARE * wanted
+def likely(
+    near: Near,
+    wanted: npt.NDArray[np.float64] | None,
+    calibration: Calibration,
+    read: float = 1.0,
+    least: float | None = None,
+) -> Likely:
+    """The relevance, by the formula above, of the rows that have `least`.
 
-
-def probabilities(evidence: Scores, calibration: Calibration) -> Scores:
-    """The relevance of rows with this evidence (float64[m], at least one, above 0): float64[m], 0 to 1."""
-    logs = np.log(evidence)
-    own = calibration.intercept + calibration.evidence * logs
-    likely: Scores = 1.0 / (1.0 + np.exp(-(own + calibration.best * (logs - logs.max()))))
-    return likely
+    :param wanted: float64[m], 1 for rows that apply; None for none.
+    :param read: the share of the query's letters that the model can read.
+    """
+    return Likely(
+        *relevance(
+            near.cosines,
+            near.coverage,
+            wanted,
+            COVERAGE * near.words / (near.words + 1),
+            read,
+            calibration.intercept,
+            calibration.evidence,
+            calibration.best,
+            calibration.threshold if least is None else least,
+        )
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,20 @@ def layer_limits(max_records: int, max_l1: int | None, max_l2: int | None) -> tu
     return first, max_records if max_l2 is None else max_l2
 
 
-def select(
+class Choice(NamedTuple):
+    """Places in a ranking, each list in its order: L1, then L2 and L3, then those that would come next."""
+
+    identity: list[int]
+    others: list[int]
+    next: list[int]
+
+    @property
+    def places(self) -> list[int]:
+        """What is to be shown, L1 first."""
+        return self.identity + self.others
+
+
+def choose(
     rows: NDArray[np.int32],
     layers: NDArray[np.uint8],
     *,
@@ -51,7 +65,8 @@ def select(
     max_l1: int | None = None,
     max_l2: int | None = None,
     exclude: Collection[int] = (),
-) -> list[int]:
+    ahead: int = 0,
+) -> Choice:
     """Places in `rows` to show, at most `max_records`: L1 first, then L2 and L3, each in the ranking's order.
 
     L1 takes no more than its limit and leaves slots empty rather than take another's; the rest is L2's.
@@ -59,13 +74,20 @@ def select(
     :param rows: int32[k], rows best first, each at most once.
     :param layers: uint8[n_rows], 1, 2 or 3 per row.
     :param exclude: a few rows that are shown elsewhere, such as hard rules.
+    :param ahead: how many that come next, of L2 and L3, are told as well.
     :raises ConfigError: if a limit is negative.
     """
     limit_l1, limit_rest = layer_limits(max_records, max_l1, max_l2)
     of_l1 = layers[rows] == _L1
     first = _best(rows, np.flatnonzero(of_l1), limit_l1, exclude)
-    rest = _best(rows, np.flatnonzero(~of_l1), min(limit_rest, max_records - len(first)), exclude)
-    return first + rest
+    limit = min(limit_rest, max_records - len(first))
+    rest = _best(rows, np.flatnonzero(~of_l1), limit + ahead if limit else 0, exclude)
+    return Choice(first, rest[:limit], rest[limit:])
+
+
+def select(rows: NDArray[np.int32], layers: NDArray[np.uint8], **limits: Any) -> list[int]:  # noqa: ANN401
+    """The places of `choose`, with its limits."""
+    return choose(rows, layers, **limits).places
 
 
 def with_identity(selected: Sequence[Hit], identity: Iterable[MemoryRecord], max_l1: int) -> tuple[Hit, ...]:

@@ -12,12 +12,12 @@ from pi_rank.block.sections import BlockParts, build_block, count_hard_rules
 from pi_rank.block.triviality import is_trivial
 from pi_rank.results import RetrievalContext
 from pi_rank.turn.belonging import Asked, belonging
-from pi_rank.turn.folding import folded, without_superseded
+from pi_rank.turn.folding import AHEAD, folded, without_superseded
 from pi_rank.turn.named import named_rows, with_named
 from pi_rank.turn.processors import Eligibility, run_processors
 from pi_rank.turn.ranking import DEPTH, QueryHits, hits, rank
 from pi_rank.turn.relevance import Relevant
-from pi_rank.turn.selection import MAX_HARD_RULES, select, with_identity
+from pi_rank.turn.selection import MAX_HARD_RULES, choose, with_identity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -201,21 +201,22 @@ def _scoped(
     rules = [snapshot.record(row) for row in rule_rows]
     # A rule that has no room in its section may still be selected.
     shown = rule_rows[: count_hard_rules(rules, max_bytes=request.max_bytes)]
-
-    def choose(ranked: Ranking, more: int) -> list[int]:
-        return select(
+    distinct = folded(
+        snapshot,
+        ranking,
+        lambda ranked: choose(
             ranked.rows,
             snapshot.columns.layer,
-            max_records=max_records + more,
+            max_records=max_records,
             max_l1=max_l1,
-            max_l2=max_l2 + more,
+            max_l2=max_l2,
             exclude=shown,
-        )
-
-    distinct = folded(snapshot, ranking, choose)
+            ahead=AHEAD,
+        ),
+    )
     ranking = distinct.ranking
     selected = with_identity(
-        hits(snapshot, ranking, choose(ranking, 0)), [snapshot.record(row) for row in identity], max_l1
+        hits(snapshot, ranking, distinct.choice.places), [snapshot.record(row) for row in identity], max_l1
     )
     contested = without_superseded(contested, [*rules, *(hit.record for hit in selected)])
     watch.lap("selection")

@@ -54,10 +54,10 @@ def with_wanted(
 
     A row that no source found stands, but for that, behind those that one did.
 
-    :param terms: the query's stems. `vector`: float32[dimension], the query's, None without one.
+    :param rows: int32[m], at least one.
+    :param terms: the query's stems.
+    :param vector: float32[dimension], the query's; None without one.
     """
-    if not len(rows):
-        return ranking
     new = np.setdiff1d(rows, ranking.rows)
     every = np.concatenate([ranking.rows, new])
     least = float(ranking.scores.min(initial=0.0))

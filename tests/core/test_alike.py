@@ -23,19 +23,20 @@ def test_pairs_are_the_reference(seed, count, dimension, least):
     vectors = unit_vectors(seed, count, dimension)
     node = np.where(random.random(count) < 0.8, np.arange(count), -1).astype(np.int32)
     rows = random.permutation(count).astype(np.int32)
-    first, second = alike(VectorIndex.build(vectors, node).table, rows, least)
+    first, second, bare = alike(VectorIndex.build(vectors, node).table, rows, least)
     known = [vectors[row] if node[row] >= 0 else None for row in rows]
     # A sum in another order may fall on the other side of the limit where it is met to the last bits.
     certain, possible = (set(reference.alike(known, least + shift)) for shift in (1e-6, -1e-6))
     found = list(zip(first.tolist(), second.tolist(), strict=True))
     assert certain <= set(found) <= possible
     assert found == sorted(found)
+    assert bare.tolist() == [place for place, vector in enumerate(known) if vector is None]
 
 
 def test_rows_of_one_vector_are_alike_whatever_rounding_makes_of_it():
     vectors = unit_vectors(1, 1, 64)
     table = VectorIndex.build(vectors, np.zeros(3, np.int32)).table
-    first, second = alike(table, np.array([2, 0, 1], np.int32), 2.0)
+    first, second, _ = alike(table, np.array([2, 0, 1], np.int32), 2.0)
     assert list(zip(first.tolist(), second.tolist(), strict=True)) == [(0, 1), (0, 2), (1, 2)]
 
 

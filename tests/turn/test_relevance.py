@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pi_rank.embedding.cards import Calibration
 from pi_rank.ranking.blend import Part
 from pi_rank.turn.ranking import Near, Ranking
-from pi_rank.turn.relevance import evidence, probabilities, relevant
+from pi_rank.turn.relevance import likely, relevant
 from tests.reference.selection import relevance as reference
 
 CALIBRATION = Calibration(intercept=1.0, evidence=2.5, best=1.5, threshold=0.1, scripts=("LATIN",))
@@ -24,18 +24,41 @@ def ranking_of(cosines, coverage, words=3):
 
 
 @given(
-    rows=st.lists(st.tuples(st.floats(-1, 1), SHARE), min_size=1, max_size=30),
+    rows=st.lists(st.tuples(st.floats(-1, 1), SHARE, st.sampled_from([0.0, 1.0])), min_size=1, max_size=30),
     words=st.integers(0, 200),
     read=SHARE,
     constants=st.tuples(*[st.floats(-8, 8)] * 3),
+    least=SHARE,
+    phrases=st.booleans(),
 )
-def test_relevance_is_the_reference(rows, words, read, constants):
-    cosines, coverage = map(np.array, zip(*rows, strict=True))
+def test_relevance_is_the_reference(rows, words, read, constants, least, phrases):
+    cosines, coverage, wanted = map(np.array, zip(*rows, strict=True))
     names = ("intercept", "evidence", "best")
-    calibration = Calibration(threshold=0.5, **dict(zip(names, constants, strict=True)))
-    found = probabilities(evidence(Near(cosines, coverage, words), read), calibration)
-    expected = reference.relevance(cosines.tolist(), coverage.tolist(), words, read, *constants)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    calibration = Calibration(threshold=least, **dict(zip(names, constants, strict=True)))
+    found = likely(Near(cosines, coverage, words), wanted if phrases else None, calibration, read)
+    applies = wanted.tolist() if phrases else [0.0] * len(rows)
+    expected = reference.relevance(cosines.tolist(), coverage.tolist(), applies, words, read, *constants)
+    np.testing.assert_allclose(found.relevance, [expected[place] for place in found.kept], atol=1e-12)
+    # The last bits of a logarithm may fall on the other side of the limit.
+    certain, possible = (
+        {place for place, one in enumerate(expected) if one >= least + shift} for shift in (1e-12, -1e-12)
+    )
+    assert certain <= set(found.kept.tolist()) <= possible
+    assert found.kept.tolist() == sorted(found.kept.tolist())
+    first = reference.evidence(cosines.tolist(), coverage.tolist(), applies, words, read)
+    assert found.best == pytest.approx(expected[first.index(max(first))])
+
+
+def test_no_rows_have_no_relevance():
+    none = np.empty(0)
+    assert [len(each) for each in likely(Near(none, none, 3), None, CALIBRATION)[:2]] == [0, 0]
+
+
+@pytest.mark.parametrize("wrong", ["coverage", "wanted"])
+def test_arrays_of_another_length_are_refused(wrong):
+    arrays = {"cosines": np.zeros(3), "coverage": np.zeros(3), "wanted": np.zeros(3)} | {wrong: np.zeros(2)}
+    with pytest.raises(ValueError, match="3 cosines, but"):
+        likely(Near(arrays["cosines"], arrays["coverage"], 3), arrays["wanted"], CALIBRATION)
 
 
 def test_rows_that_belong_stay_in_their_order_with_all_that_is_known_of_them():

@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 
 
-def relevance(cosines, coverage, words, read, intercept, evidence, best):
-    """[0 to 1], one for each row."""
-    found = [
-        max(0.02, read * cosine + 0.5 * words / (words + 1) * share)
-        for cosine, share in zip(cosines, coverage, strict=True)
-    ]
+def evidence(cosines, coverage, applies, words, read):
+    """What speaks for each row."""
     return [
-        1 / (1 + math.exp(-(intercept + evidence * math.log(one) + best * math.log(one / max(found)))))
+        max(0.02, read * cosine + 0.5 * words / (words + 1) * share) + 0.5 * wanted
+        for cosine, share, wanted in zip(cosines, coverage, applies, strict=True)
+    ]
+
+
+def relevance(cosines, coverage, applies, words, read, intercept, own, best):
+    """[0 to 1], one for each row."""
+    found = evidence(cosines, coverage, applies, words, read)
+    return [
+        1 / (1 + math.exp(-(intercept + own * math.log(one) + best * math.log(one / max(found)))))
         for one in found
     ]
