@@ -17,6 +17,8 @@ from pi_rank.turn.ranking import ID_SHARE, taken
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    import numpy.typing as npt
+
     from pi_rank.memory.records import MemoryRecord
     from pi_rank.snapshot.snapshot import Snapshot
     from pi_rank.turn.ranking import Ranking
@@ -93,8 +95,10 @@ def _groups(snapshot: Snapshot, ranking: Ranking, choice: Choice) -> list[list[i
     by_id = 0 if ranking.named is None else int(np.count_nonzero(ranking.named >= ID_SHARE))
     shown = [place for place in choice.places if place >= by_id]
     places = shown + choice.next
-    rows: list[int] = ranking.rows[places].tolist()
-    pairs = {*_successions(snapshot, rows[: len(shown)]), *_same(snapshot, rows, len(shown))}
+    at_places = ranking.rows[places]
+    rows: list[int] = at_places.tolist()
+    pairs = set(_same(snapshot, at_places, rows, len(shown)))
+    pairs.update(_successions(snapshot, rows[: len(shown)]))
     if not pairs:
         return []
     group_of = list(range(len(rows)))
@@ -107,14 +111,18 @@ def _groups(snapshot: Snapshot, ranking: Ranking, choice: Choice) -> list[list[i
     return [members for members in groups.values() if len(members) > 1]
 
 
-def _same(snapshot: Snapshot, rows: list[int], chosen: int) -> Iterator[tuple[int, int]]:
+def _same(
+    snapshot: Snapshot, at_places: npt.NDArray[np.int32], rows: list[int], chosen: int
+) -> Iterator[tuple[int, int]]:
     bare, vectors = list(range(chosen)), snapshot.vectors
     if vectors is not None:
-        firsts, seconds, unknown = alike(vectors.table, np.array(rows, np.int32), SAME_COSINE)
+        firsts, seconds, unknown = alike(vectors.table, at_places, SAME_COSINE)
         for first, second in zip(firsts.tolist(), seconds.tolist(), strict=True):
             if _interchangeable(snapshot, rows[first], rows[second]):
                 yield first, second
         bare = unknown.tolist()
+    if len(bare) < 2:
+        return
     words = {place: frozenset(content_keys(snapshot.record(rows[place]).statement)) for place in bare}
     for first, second in combinations(bare, 2):
         one, two = words[first], words[second]

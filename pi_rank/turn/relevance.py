@@ -61,7 +61,8 @@ def relevant(
     if calibration is None or ranking.near is None or not len(ranking.rows):
         return Relevant(ranking, None, False)
     found = likely(ranking.near, ranking.wanted, calibration, calibration.readable(query), least)
-    kept = ranking if len(found.kept) == len(ranking.rows) else taken(ranking, found.kept)
+    told = ranking._replace(near=None)  # it has said what it has to say
+    kept = told if len(found.kept) == len(ranking.rows) else taken(told, found.kept)
     return Relevant(kept._replace(relevance=found.relevance), found.best, not len(found.kept))
 
 

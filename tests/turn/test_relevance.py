@@ -67,7 +67,6 @@ def test_rows_that_belong_stay_in_their_order_with_all_that_is_known_of_them():
     assert (found.rows.tolist(), off_topic) == ([1, 3], False)
     assert best == found.relevance[0] == found.relevance.max()
     np.testing.assert_array_equal(found.parts[0].ranks, [2, 4])
-    np.testing.assert_array_equal(found.near.cosines, [0.9, 0.8])
     np.testing.assert_array_equal(found.scores, whole.scores[[1, 3]])
 
 
