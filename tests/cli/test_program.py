@@ -186,6 +186,7 @@ def test_every_command_declares_what_it_runs():
         "daemon": ["status"],
         "forget": ["x"],
         "hook": ["pi"],
+        "import": ["hermes", "--to", "x"],
         "install": ["pi"],
         "uninstall": ["pi"],
         "models": ["list"],

@@ -134,6 +134,11 @@ def test_the_command_writes_what_is_active_and_never_over_a_file(home, capsysbin
     assert b"all.jsonl is there already" in capsysbinary.readouterr().err
     assert main(["export", "--root", SAMPLE, "--as", "markdown", "-o", "gone/x.md"]) == 1
     assert sorted(path.name for path in home.iterdir()) == ["all.jsonl"]
+    capsysbinary.readouterr()
+    assert main(["export", "--root", SAMPLE, "--as", "mcp", "--json"]) == 0
+    answer = json.loads(capsysbinary.readouterr().out)
+    assert (answer["as"], answer["records"]) == ("mcp", len(active))
+    assert len(graph(answer["text"])[0]) > 1
 
 
 @pytest.mark.parametrize("form", ["jsonl", "markdown", "mcp"])

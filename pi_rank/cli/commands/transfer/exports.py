@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from pi_rank.cli import arguments as options
-from pi_rank.cli.output import note
+from pi_rank.cli.output import note, print_json
 
 EPILOG = """\
 examples:
@@ -33,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     options.add_root(parser)
     options.add_sources(parser)
+    options.add_json(parser)
     parser.set_defaults(run=run)
 
 
@@ -50,7 +51,11 @@ def run(arguments: argparse.Namespace) -> int:
     text = written(records, arguments.form)
     if arguments.output:
         write_new(Path(arguments.output), text)
-    else:
+    if arguments.json:
+        said = {"file": arguments.output} if arguments.output else {"text": text.decode()}
+        print_json({"as": arguments.form, "records": len(records), **said})
+        return 0
+    if not arguments.output:
         sys.stdout.buffer.write(text)
     note(f"{len(records)} records")
     return 0
