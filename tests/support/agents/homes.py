@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,9 @@ class Agent:
         self.project.mkdir(parents=True)
         (self.project / ".git").mkdir()
         self.home.mkdir()
+        self.cache = Path(tempfile.mkdtemp(prefix="pi"))  # a socket's path has a limit
         self.variables = {
+            "PI_RANK_CACHE_DIR": str(self.cache),
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
             "LANG": "C.UTF-8",
@@ -84,11 +87,15 @@ class Agent:
         assert done.returncode == 0, self.outputs[-1]
         return done.stdout
 
+    @property
+    def daemon(self):
+        """The number of the warm process that the agent's hooks have started."""
+        return process.running(Path(socket_path(self.variables)))
+
     def close(self):
-        """End the warm process that the agent's hooks have started."""
-        path = socket_path(self.variables)
-        if path is not None:
-            process.stop(Path(path))
+        """End that process."""
+        process.stop(Path(socket_path(self.variables)))
+        shutil.rmtree(self.cache)
 
     def write(self, path, value):
         """A file of the agent's own configuration."""
