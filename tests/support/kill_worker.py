@@ -23,6 +23,7 @@ WORK = {
     "snapshot file": (saved_snapshot, "write_snapshot"),
     "graph": (graph_builder, "build_graph"),
     "graph file": (graph_keeper, "save_graph"),
+    "rebuild": (MemoryStore, "replace"),
 }
 
 
@@ -37,6 +38,8 @@ def work(folder, seed, under_way):
             for _ in range(3):
                 write_root(folder / "root", some_records(chance))
                 engine.sync()
+                if chance.random() < 0.2:
+                    engine.rebuild()
                 for _ in range(chance.randrange(keeper.LONG_LIVED * 3)):
                     engine.build_retrieval_context(SessionContext(latest_user_message=chance.choice(WORDS)))
                 time.sleep(chance.uniform(0, 0.05))
