@@ -40,6 +40,7 @@ _ROW = {
     "properties": {
         "name": {"type": "string", "minLength": 1},
         "score": {"type": "number"},
+        "relevance": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
         "snippet": {"type": "string", "minLength": 1, "maxLength": 1200},
         "type": {"type": "string", "minLength": 1},
         "id": _TEXT,
