@@ -4,7 +4,7 @@
     rows, phrase_indexes = automaton.match(["please run npm publish", "/src/legacy"])   # [0], [0]
     automaton = automaton.updated(dead, [["new phrase"]])                               # row 3
 
-**Tokens.** Text is normalised (NFKC) and casefolded. A token is a run of letters, digits and the combining marks
+**Tokens.** Text is folded (`pi_rank.folding`). A token is a run of letters, digits and the combining marks
 upon them; any other character separates, apostrophes, underscores and lone surrogates included. Han, kana, Thai,
 Lao, Khmer and Myanmar are written without spaces: there each letter is a token, with its marks. Variation
 selectors and enclosing marks choose a glyph, not a letter, and are passed over.
@@ -35,7 +35,7 @@ of them and an update costs about what was added.
 
 from __future__ import annotations
 
-from unicodedata import category, normalize
+from unicodedata import category
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libcpp.vector cimport vector
@@ -63,27 +63,9 @@ from scope_native cimport (
     string_view,
 )
 
+from pi_rank.folding import UNSPACED_BLOCKS, folded
 from pi_rank.words import FUNCTION_WORDS
 
-# Letters of the scripts that are written without spaces, by Unicode block.
-_UNSPACED_BLOCKS = (
-    (0x0E00, 0x0EFF),    # Thai, Lao
-    (0x1000, 0x109F),    # Myanmar
-    (0x1780, 0x17FF),    # Khmer
-    (0x2E80, 0x2FDF),    # Han radicals
-    (0x3005, 0x3007),    # Han iteration and closing marks, and zero
-    (0x3021, 0x3029),    # Han numerals
-    (0x3031, 0x303C),    # kana repeat marks, Han numerals
-    (0x3040, 0x30FF),    # Hiragana, Katakana
-    (0x31F0, 0x31FF),    # small Katakana
-    (0x3400, 0x4DBF),    # Han, extension A
-    (0x4E00, 0x9FFF),    # Han
-    (0xA9E0, 0xA9FF),    # Myanmar
-    (0xAA60, 0xAA7F),    # Myanmar
-    (0xF900, 0xFAFF),    # Han, compatibility
-    (0x1AFF0, 0x1B16F),  # old and small kana
-    (0x20000, 0x3FFFF),  # Han, the further planes
-)
 _VARIATION_SELECTORS = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 
 # A merge takes in the segment before while that one has at most this many times the phrases of the new one.
@@ -107,7 +89,7 @@ cdef bint _is_among(uint32_t code, tuple blocks) except -1:
 cdef uint8_t _classify(str character) except 0:
     cdef uint32_t code = ord(character)
     if character.isalnum():
-        if not character.isdecimal() and _is_among(code, _UNSPACED_BLOCKS):
+        if not character.isdecimal() and _is_among(code, UNSPACED_BLOCKS):
             return UNSPACED
         return LETTER if character.isalpha() else DIGIT
     kind = category(character)
@@ -133,8 +115,7 @@ cdef str _normalised(str text):
     """The text as `TokenStream.scan` wants it, with the classes of all its characters known."""
     if PyUnicode_IS_ASCII(text):
         return text
-    # Once more after casefold, which can undo composition.
-    text = normalize("NFKC", normalize("NFKC", text).casefold())
+    text = folded(text)
     for character in text:
         if CLASSES[<uint32_t>ord(character)] == UNKNOWN:
             CLASSES[<uint32_t>ord(character)] = _classify(character)

@@ -223,7 +223,8 @@ class MemoryEngine(Upkeep):
         vector = queries.request(query, None).get() if comparable and query.strip() else None
         place = None if context is None else self._places.placed(context)
         least = checked_share("min_relevance", min_relevance)
-        asked = Search(query, k, mode, vector, place, utc_day(None), abstain, least)
+        spelled = vector is not None and queries.reading(query) == "letters"
+        asked = Search(query, k, mode, vector, place, utc_day(None), abstain, least, spelled)
         found, reranked = run_search(
             snapshot, self._analyzer, asked, self._rule, self._reranking, queries.calibration
         )

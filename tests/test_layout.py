@@ -29,6 +29,7 @@ LAYERS = {
             "clock",
             "names",
             "characters",
+            "folding",
             "files",
             "_core",
         },

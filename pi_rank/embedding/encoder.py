@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pi_rank.embedding.cards import EncoderCard
+    from pi_rank.embedding.texts import Reading
 
     Ids = NDArray[np.int32]
 
@@ -71,6 +72,10 @@ class EncoderEmbedder:
 
         on_all_cores(embed, texts, vectors, progress)
         return vectors
+
+    def reading(self, text: str) -> Reading:
+        """What the model knows of a text: most of its words, only letters of most, or next to nothing."""
+        return self._tokenizer.reading(text)
 
     def plain_tokens(self, text: str) -> Sequence[int]:
         """Token ids of `text` without the model's own marks, as a static model sees them."""

@@ -21,8 +21,13 @@ if TYPE_CHECKING:
 
     from pi_rank.embedding import Embedder
     from pi_rank.embedding.cards import Calibration, Card
+    from pi_rank.embedding.texts import Reading
 
     Vector = npt.NDArray[np.float32]
+
+
+# Statuses of a text of whose words the model knows nothing, and only letters.
+UNREADABLE, SPELLED = "unreadable", "spelled"
 
 
 class QueryVector(Protocol):
@@ -48,18 +53,23 @@ class GivenVector:
 
 
 class ComputedVector:
-    """A vector that a model computes: on a worker where there is a deadline, else on the caller's thread."""
+    """A vector that a model computes: on a worker where there is a deadline, else on the caller's thread.
+
+    :param reading: what the model knows of the text, asked once there is a vector.
+    """
 
     def __init__(
         self,
-        compute: Callable[[], Vector],
+        compute: Callable[[], Vector | None],
+        reading: Callable[[], Reading],
         pool: ThreadPoolExecutor | None = None,
         deadline: float | None = None,
     ) -> None:
         self.status = "not asked for"
         self._compute = compute
+        self._reading = reading
         self._deadline = deadline
-        self._future: Future[Vector] | None = None if pool is None else pool.submit(compute)
+        self._future: Future[Vector | None] | None = None if pool is None else pool.submit(compute)
 
     def get(self) -> Vector | None:
         """The vector, or None where the model failed or is late; never an exception."""
@@ -71,10 +81,13 @@ class ComputedVector:
         except Exception as error:  # a model of anybody's may raise anything; the turn goes on and says so
             self.status = f"failed: {error}"
             return None
-        self.status = "ok"
+        if vector is None:
+            self.status = UNREADABLE
+        else:
+            self.status = SPELLED if self._reading() == "letters" else "ok"
         return vector
 
-    def _in_time(self, future: Future[Vector]) -> Vector:
+    def _in_time(self, future: Future[Vector | None]) -> Vector | None:
         assert self._deadline is not None
         try:
             return future.result(max(0.0, self._deadline - time.perf_counter()))
@@ -129,8 +142,13 @@ class QueryEmbedder:
         if self._name is None and self._embedder is None:
             return GivenVector(None, "no model")
         if deadline is None:
-            return ComputedVector(lambda: self._embed(text))
-        return ComputedVector(lambda: self._embed(text), self._worker(), deadline)
+            return ComputedVector(lambda: self._embed(text), lambda: self.reading(text))
+        return ComputedVector(lambda: self._embed(text), lambda: self.reading(text), self._worker(), deadline)
+
+    def reading(self, text: str) -> Reading:
+        """What the loaded model knows of a text; "words" where it does not say."""
+        reading: Callable[[str], Reading] | None = getattr(self._embedder, "reading", None)
+        return "words" if reading is None else reading(text)
 
     def close(self) -> None:
         """Lets go of the worker; a call that hangs in it is not waited for."""
@@ -162,11 +180,12 @@ class QueryEmbedder:
         self._error = error
         warnings.warn(f"ranking is lexical only: {error}", RuntimeWarning, stacklevel=4)
 
-    def _embed(self, text: str) -> Vector:
+    def _embed(self, text: str) -> Vector | None:
+        """The vector; None where the model does not know the text's words: it would be noise."""
         embedder = self.model()
         if embedder is None:
             raise self._error or LookupError("no model")
-        return embedder.embed_query(text)
+        return None if self.reading(text) == "nothing" else embedder.embed_query(text)
 
     def _worker(self) -> ThreadPoolExecutor:
         if self._pool is None:

@@ -7,7 +7,7 @@ import os
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+# What a model knows of a text: its words, of most of them only letters, or nothing.
+Reading = Literal["words", "letters", "nothing"]
 CACHED_QUERIES = 1024  # vectors: 1.5 MB at 384 dimensions
 TEXTS_PER_TASK = 16
 MAX_CHARACTERS = 8_192  # read of a text, half from each end: six times what 256 tokens of English need

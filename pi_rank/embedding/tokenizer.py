@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pi_rank.embedding.cards import FileCard
+    from pi_rank.embedding.texts import Reading
 
     Ids = NDArray[np.int32]
 
@@ -56,6 +57,9 @@ class Tokenizer(Protocol):
     def plain(self, text: str) -> Sequence[int]:
         """Ids without the model's marks, however many."""
 
+    def reading(self, text: str) -> Reading:
+        """What the tokenizer knows of a text: most of its words, only letters of most, or next to nothing."""
+
     def encode(self, texts: Sequence[str], head: int, limit: int) -> tuple[Ids, Ids]:
         """Ids of all texts with marks, int32, and where each begins, int32[texts + 1].
 
@@ -69,6 +73,8 @@ class BertTokenizer:
 
     def __init__(self, strings: bytes) -> None:
         self._pieces = WordPiece(strings)
+        self._strings = strings
+        self._kinds: NDArray[np.uint8] | None = None
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -77,6 +83,18 @@ class BertTokenizer:
         """See `Tokenizer`."""
         ids: list[int] = self._pieces.tokens(both_ends(text)).tolist()
         return ids
+
+    def reading(self, text: str) -> Reading:
+        """See `Tokenizer`."""
+        if text.isascii():
+            return "words"
+        if self._kinds is None:
+            self._kinds = _kinds_of(self._strings.decode().split("\n"))
+        tokens = self._pieces.tokens(both_ends(text))
+        _, letters, unknown = np.bincount(self._kinds[tokens], minlength=3)
+        if 2 * unknown > len(tokens):
+            return "nothing"
+        return "letters" if 2 * (letters + unknown) > len(tokens) else "words"
 
     def encode(self, texts: Sequence[str], head: int, limit: int) -> tuple[Ids, Ids]:
         """See `Tokenizer`."""
@@ -97,9 +115,21 @@ class UnigramTokenizer:
         ids: list[int] = self._pieces.tokens(_with_marked_spaces(text)).tolist()
         return ids
 
+    def reading(self, text: str) -> Reading:
+        """See `Tokenizer`. Unigram vocabularies are made of all the languages that their model reads."""
+        return "words"
+
     def encode(self, texts: Sequence[str], head: int, limit: int) -> tuple[Ids, Ids]:
         """See `Tokenizer`."""
         return self._pieces.encode([_with_marked_spaces(text) for text in texts], head=head, limit=limit)
+
+
+def _kinds_of(strings: Sequence[str]) -> NDArray[np.uint8]:
+    """By token of BERT's: 1 for a letter beyond ASCII alone, 2 for [UNK], else 0."""
+    letters = [piece.removeprefix("##") for piece in strings]
+    kinds = np.array([len(one) == 1 and not one.isascii() and one.isalnum() for one in letters], np.uint8)
+    kinds[strings.index("[UNK]")] = 2
+    return kinds
 
 
 def _with_marked_spaces(text: str) -> bytes:
@@ -136,6 +166,12 @@ class TokenizersTokenizer:
         """See `Tokenizer`."""
         ids: list[int] = self.file.encode(readable(text), add_special_tokens=False).ids
         return ids
+
+    def reading(self, text: str) -> Reading:
+        """See `Tokenizer`. Whether pieces are letters or words is not known here."""
+        unknown = {self.file.token_to_id(mark) for mark in ("[UNK]", "<unk>")} - {None}
+        ids = () if text.isascii() else self.plain(text)
+        return "nothing" if 2 * sum(token in unknown for token in ids) > len(ids) else "words"
 
     def encode(self, texts: Sequence[str], head: int, limit: int) -> tuple[Ids, Ids]:
         """See `Tokenizer`."""

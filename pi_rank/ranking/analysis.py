@@ -1,4 +1,4 @@
-"""Text to stems, exactly as SQLite FTS5's `porter unicode61` makes them: FTS5 itself is asked, once per word.
+"""Text to stems, exactly as SQLite FTS5 makes them of folded text: FTS5 itself is asked, once per word.
 
 analyzer = FtsAnalyzer()
 analyzer.document_terms([("Run bun tests", "testing")])  # [b"run bun test:2\\n"]
@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from pi_rank.errors import StoreError
+from pi_rank.folding import TOKENIZER, document_text, query_text
 from pi_rank.words import FUNCTION_WORDS
 
 __all__ = ["FUNCTION_WORDS", "FtsAnalyzer", "pack_terms", "unpack_terms"]
@@ -61,8 +62,8 @@ class FtsAnalyzer:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._stemmer = _Tokenizer("porter unicode61")
-        self._folds = _FoldTable(_Tokenizer("unicode61"), self._lock)
+        self._stemmer = _Tokenizer(TOKENIZER)
+        self._folds = _FoldTable(_Tokenizer(TOKENIZER.removeprefix("porter ")), self._lock)
         # Two generations stand in for an LRU list: a look-up takes no lock and moves nothing.
         self._young: dict[str, str] = {}
         self._old: dict[str, str] = {}
@@ -73,7 +74,8 @@ class FtsAnalyzer:
         """The stems of each (statement, tags), both columns counted together, as pack_terms writes them."""
         packed: list[bytes] = []
         for start in range(0, len(texts), CHUNK_DOCUMENTS):
-            chunk = [self._words(f"{text} {tags}") for text, tags in texts[start : start + CHUNK_DOCUMENTS]]
+            parts = texts[start : start + CHUNK_DOCUMENTS]
+            chunk = [self._words(document_text(f"{text} {tags}")) for text, tags in parts]
             stems = self._stems({word for words in chunk for word in words})
             packed += [self._pack(Counter([stems[word] for word in words])) for words in chunk]
         return packed
@@ -104,7 +106,7 @@ class FtsAnalyzer:
             self._folds.close()
 
     def _query_words(self, text: str) -> list[str]:
-        words = dict.fromkeys(self._words(text))
+        words = dict.fromkeys(self._words(query_text(text)))
         return [word for word in words if word not in FUNCTION_WORDS] or list(words)
 
     def _words(self, text: str) -> list[str]:
@@ -190,7 +192,7 @@ class _Tokenizer:
         try:
             self._database.execute(
                 "CREATE VIRTUAL TABLE word USING fts5"
-                f"(text, tokenize='{tokenizer}', content='', columnsize=0, detail=none)"
+                f"(text, tokenize=\"{tokenizer}\", content='', columnsize=0, detail=none)"
             )
             self._database.execute("CREATE VIRTUAL TABLE token USING fts5vocab(word, instance)")
         except sqlite3.OperationalError as error:

@@ -50,6 +50,8 @@ class BlendConstants(NamedTuple):
 
 
 DEFAULTS = BlendConstants()
+# Where the model knows only letters of the query's words, words decide, and meaning what they leave open.
+SPELLED = BlendConstants(words=2.0)
 
 
 class Part(NamedTuple):

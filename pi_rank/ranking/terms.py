@@ -5,7 +5,7 @@ Finds `authentication` for "auth", and words in scripts without spaces, whose ru
 
 from __future__ import annotations
 
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from pi_rank._core.negative_scope import content_keys, is_unspaced
@@ -39,7 +39,8 @@ def terms_like(query: str, vocabulary: str) -> tuple[str, ...]:
     """
     keys = content_keys(query)
     words = [k for k in keys if MIN_LETTERS <= len(k) <= MAX_LETTERS and not is_unspaced(k[0])]
-    pairs = [one + two for one, two in pairwise(keys) if is_unspaced(one[0]) and is_unspaced(two[0])]
+    # A pair is a term by itself; a letter alone may stand anywhere.
+    pairs = [key for key in keys if is_unspaced(key[0])] if len(keys) == 1 else []
     found = dict.fromkeys(_candidates(words[:MAX_PIECES], pairs[:MAX_PIECES], f"\n{vocabulary}\n"))
     return tuple(islice(found, MAX_TERMS))
 

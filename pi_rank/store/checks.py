@@ -35,6 +35,14 @@ def row_checksum(
     return crc32(payload, crc32(terms, crc32(text_hash, crc32(id_.encode(), 2 * tombstoned + active))))
 
 
+def is_sound(checksum: object, *row: Any) -> bool:  # noqa: ANN401
+    """Whether a row of `records` (the arguments of `row_checksum`) is what was written."""
+    try:
+        return row_checksum(*row) == checksum
+    except (TypeError, AttributeError, ValueError, OverflowError):  # not even of the right type
+        return False
+
+
 def content_hash(payload: bytes, tombstoned: bool) -> bytes:
     """The mark is part of the content: a record that is deleted, or brought back, is a changed record."""
     return hashlib.blake2b(payload, digest_size=16, key=b"tombstoned" if tombstoned else b"").digest()

@@ -11,7 +11,7 @@ import os
 import sqlite3
 from typing import NamedTuple
 
-from pi_rank.store.checks import MARK_BYTES, check_state, row_checksum
+from pi_rank.store.checks import MARK_BYTES, check_state, is_sound
 
 MOST_MARKS = 10_000  # kept; a reader of an older state reads everything again
 _COLUMNS = "SELECT rowid, id, payload, tombstoned, text_hash, terms, active, checksum FROM records"
@@ -89,11 +89,7 @@ def _sound_rows(found: sqlite3.Cursor) -> tuple[list[StoredRow], tuple[str, ...]
     """The rows that are what was written, and the ids of the others."""
     rows, damaged = [], []
     for rowid, id_, payload, tombstoned, text_hash, terms, active, checksum in found:
-        try:
-            sound = row_checksum(id_, text_hash, payload, terms, tombstoned, active) == checksum
-        except (TypeError, AttributeError, ValueError, OverflowError):  # not even of the right type
-            sound = False
-        if sound:
+        if is_sound(checksum, id_, text_hash, payload, terms, tombstoned, active):
             rows.append(StoredRow(rowid, id_, payload, tombstoned == 1, text_hash, terms))
         else:
             damaged.append(str(id_))

@@ -11,15 +11,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pi_rank.errors import StoreError, StoreVersionError
+from pi_rank.folding import TOKENIZER
 from pi_rank.store.holders import holder_of
 from pi_rank.store.places import APPLICATION_ID, make_place, new_name, was_ours
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
+UPGRADED_VERSION = 4  # is made this one when it is opened: the words are taken anew from the records
 BUSY_SECONDS = 30.0
 SILENT_SECONDS = 0.5  # of waiting, before it is said for whom
 REBUILD = "`pi-rank rebuild` makes a new store from the memory files"
 
 _LEAST_BYTES = 512  # of a page
+# Holds statements and tags as `pi_rank.folding.document_text` cuts them.
+WORDS_TABLE = f'CREATE VIRTUAL TABLE records_fts USING fts5(statement, tags, tokenize = "{TOKENIZER}")'
 _TABLES = {"state", "records", "records_fts", "removed", "tombstones", "pieces", "vectors"}
 
 
@@ -29,6 +33,10 @@ class DamagedStoreError(StoreError):
 
 class BusyStoreError(StoreError):
     """Another process has held the store for longer than one was ready to wait."""
+
+
+class _OldStoreError(Exception):
+    """The store is of the version before, which can be made this one."""
 
 
 class ForeignFileError(StoreVersionError):
@@ -83,7 +91,7 @@ _SCHEMA = (
     "CREATE TABLE removed (rowid INTEGER PRIMARY KEY, generation INTEGER NOT NULL)",
     "CREATE INDEX removed_by_generation ON removed (generation)",
     "CREATE TABLE tombstones (id TEXT PRIMARY KEY) WITHOUT ROWID",
-    "CREATE VIRTUAL TABLE records_fts USING fts5(statement, tags, tokenize = 'porter unicode61')",
+    WORDS_TABLE,
     """CREATE TABLE vectors (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         model_id TEXT NOT NULL,
@@ -105,6 +113,10 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     try:
         with translated(path):
             _require_size(path)
+            try:
+                return _connect_read_only(path) if read_only else _connect(path)
+            except _OldStoreError:
+                _upgrade(path)
             return _connect_read_only(path) if read_only else _connect(path)
     except OSError as error:
         why = error.strerror or str(error)
@@ -118,6 +130,21 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
             f"{path} is no store of pi_rank and is left alone; name another file with --store. "
             "If it was one, move it away and sync"
         ) from error
+
+
+def _upgrade(path: Path) -> None:
+    """Make a store of UPGRADED_VERSION one of this version, in one transaction; others wait meanwhile."""
+    from pi_rank.ranking.analysis import FtsAnalyzer  # a store that is no older needs neither
+    from pi_rank.store.sync import take_words_anew
+
+    connection = _open(path.absolute().as_uri() + "?mode=rw", uri=True)
+    try:
+        with transaction(connection, write=True):
+            if _identity(connection)[1] == UPGRADED_VERSION:  # else another process was first
+                take_words_anew(connection, FtsAnalyzer())
+                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    finally:
+        connection.close()
 
 
 def _require_size(path: Path) -> None:
@@ -304,6 +331,8 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
         with transaction(connection, write=False):
             application_id, version, tables = _identity(connection)
     if application_id == APPLICATION_ID:
+        if version == UPGRADED_VERSION:
+            raise _OldStoreError
         if version != SCHEMA_VERSION:
             raise StoreVersionError(
                 f"the store {path} has schema version {version}, not {SCHEMA_VERSION} as here; {REBUILD}"

@@ -10,11 +10,12 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from pi_rank.errors import StoreError
+from pi_rank.folding import document_text
 from pi_rank.memory.contents import TOMBSTONES, RootContents, RootFiles, Skipped, SourcedRecord, decode_files
 from pi_rank.memory.files import Fingerprint
-from pi_rank.memory.records import encode_record, tags_text, text_hash
+from pi_rank.memory.records import decode_stored, encode_record, tags_text, text_hash
 from pi_rank.results import SyncReport
-from pi_rank.store.checks import content_hash, read_json, row_checksum, state_row
+from pi_rank.store.checks import content_hash, is_sound, read_json, row_checksum, state_row
 from pi_rank.store.kept import (
     STAYS_DELETED,
     is_under,
@@ -25,7 +26,9 @@ from pi_rank.store.kept import (
 )
 from pi_rank.store.pieces import read_known, write_known
 from pi_rank.store.rows import forget_marks, new_mark
+from pi_rank.store.schema import WORDS_TABLE
 
+_ALL_WORDS = "SELECT rowid, id, text_hash, payload, terms, tombstoned, active, checksum FROM records"
 _KNOWN_ROWS = "SELECT id, rowid, content_hash, file, text_hash FROM records"
 # The vectors' index leads with the model: named one by one, no vector of another text is looked at.
 _DROP_ORPHANS = """
@@ -117,6 +120,30 @@ def forget_records(connection: sqlite3.Connection, root: Path) -> None:
     forget_marks(connection)
     connection.execute("UPDATE state SET root = ?, generation = generation + 1", (root_name(root),))
     connection.execute("UPDATE state SET complete_from = generation")
+
+
+def take_words_anew(connection: sqlite3.Connection, analyzer: Analyzer) -> None:
+    """Take the words of all records as they are folded and cut now. Call inside a write transaction.
+
+    Whoever reads the store then reads all of it. Vectors stay. A row that is not what was written is left as
+    it is, and is found to be damaged as before.
+    """
+    connection.execute("DROP TABLE records_fts")
+    connection.execute(WORDS_TABLE)
+    rows = [row for row in connection.execute(_ALL_WORDS).fetchall() if is_sound(row[7], *row[1:7])]
+    for start in range(0, len(rows), ANALYSIS_CHUNK):
+        chunk = rows[start : start + ANALYSIS_CHUNK]
+        records = [decode_stored(row[3]) for row in chunk]
+        texts = [(record.statement, tags_text(record)) for record in records]
+        changed = []
+        for row, terms in zip(chunk, analyzer.document_terms(texts), strict=True):
+            rowid, id_, text, payload, _, tombstoned, active, _ = row
+            changed.append((terms, row_checksum(id_, text, payload, terms, tombstoned, active), rowid))
+        connection.executemany("UPDATE records SET terms = ?, checksum = ? WHERE rowid = ?", changed)
+        write_words(connection, [row[0] for row in chunk], texts)
+    connection.execute("UPDATE state SET generation = generation + 1")
+    connection.execute("UPDATE state SET complete_from = generation")
+    new_mark(connection, *state_row(connection, "generation"))
 
 
 def last_report(connection: sqlite3.Connection) -> SyncReport:
@@ -231,8 +258,18 @@ def _insert(
         rowids = range(rowid + start, rowid + start + len(chunk))
         rows = map(_row, rowids, chunk, analyzer.document_terms(texts))
         connection.executemany(f"INSERT INTO records VALUES (?, {generation}{', ?' * 9})", rows)
-        documents = ((number, *text) for number, text in zip(rowids, texts, strict=True))
-        connection.executemany("INSERT INTO records_fts (rowid, statement, tags) VALUES (?, ?, ?)", documents)
+        write_words(connection, rowids, texts)
+
+
+def write_words(
+    connection: sqlite3.Connection, rowids: Iterable[int], texts: Iterable[tuple[str, str]]
+) -> None:
+    """Put rows' statements and tags into the table that FTS5 searches."""
+    documents = (
+        (number, document_text(statement), document_text(tags))
+        for number, (statement, tags) in zip(rowids, texts, strict=True)
+    )
+    connection.executemany("INSERT INTO records_fts (rowid, statement, tags) VALUES (?, ?, ?)", documents)
 
 
 def _row(rowid: int, item: _Incoming, terms: bytes) -> tuple[object, ...]:

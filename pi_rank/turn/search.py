@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from pi_rank.ranking.blend import DEFAULTS, SPELLED
 from pi_rank.snapshot.columns import CONTESTED
 from pi_rank.turn.belonging import Asked, belonging
 from pi_rank.turn.named import with_named
@@ -30,7 +31,7 @@ SearchMode = Literal["hybrid", "lexical", "semantic"]
 
 class Search(NamedTuple):
     """What is searched for and how: `vector` is the query's, None without one; `place` is where it is
-    asked, `today` the day, which counts only there."""
+    asked, `today` the day, which counts only there; `spelled`: the model knows only letters of the words."""
 
     query: str
     k: int
@@ -40,6 +41,7 @@ class Search(NamedTuple):
     today: date
     abstain: bool
     min_relevance: float | None = None
+    spelled: bool = False
 
 
 class Found(NamedTuple):
@@ -71,7 +73,10 @@ def run_search(
     else:
         eligible, contested, *_ = run_processors(snapshot, asked.place, asked.today)
     words = "" if asked.mode == "semantic" else asked.query
-    ranking = rank(snapshot, analyzer, words, asked.vector, eligible, depth=asked.k, rule=rule)
+    constants = SPELLED if asked.spelled else DEFAULTS
+    ranking = rank(
+        snapshot, analyzer, words, asked.vector, eligible, depth=asked.k, rule=rule, constants=constants
+    )
     if rule == "default":
         least = asked.min_relevance if asked.abstain else 0.0
         what = Asked(asked.query, asked.place, asked.vector)

@@ -10,6 +10,9 @@ import numpy as np
 from pi_rank.block.guidance import build_policy, build_wakeup
 from pi_rank.block.sections import BlockParts, build_block, count_hard_rules
 from pi_rank.block.triviality import is_trivial
+from pi_rank.embedding.queries import SPELLED, UNREADABLE
+from pi_rank.ranking.blend import DEFAULTS
+from pi_rank.ranking.blend import SPELLED as WORDS_FIRST
 from pi_rank.results import RetrievalContext
 from pi_rank.turn.belonging import Asked, belonging
 from pi_rank.turn.folding import AHEAD, folded, without_superseded
@@ -186,7 +189,10 @@ def _scoped(
     if semantic is None:
         semantic = request.query_vector.get()
         watch.lap("embedding")
-    ranking = rank(snapshot, memory.analyzer, prompt, semantic, allowed.eligible, rule=memory.rule)
+    constants = WORDS_FIRST if request.query_vector.status == SPELLED else DEFAULTS
+    ranking = rank(
+        snapshot, memory.analyzer, prompt, semantic, allowed.eligible, rule=memory.rule, constants=constants
+    )
     watch.lap("ranking")
     candidates = len(ranking.rows)
     least = memory.config.min_relevance if request.min_relevance is None else request.min_relevance
@@ -244,7 +250,7 @@ def _scoped(
             "query_vector": request.query_vector.status,
             "vector_search": ranking.strategy,
             "relevance": best,
-            "off_topic": off_topic,
+            "off_topic": off_topic or (request.query_vector.status == UNREADABLE and not candidates),
             "folded": distinct.named(snapshot),
             "reranked": reranked,
             "omitted": block.omitted,

@@ -9,12 +9,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pi_rank.folding import TOKENIZER, document_text
 from pi_rank.ranking import analysis
 from pi_rank.ranking.analysis import FUNCTION_WORDS, FtsAnalyzer, pack_terms, unpack_terms
 
 ANALYZER = FtsAnalyzer()
 WORDS = st.sampled_from(
-    ["run", "running", "Tests", "the", "don't", "CAFÉ", "e\u0301", "20.11", "C++", "部署", "🚀", "\x00"]
+    [
+        "run",
+        "running",
+        "Tests",
+        "the",
+        "don't",
+        "CAFÉ",
+        "e\u0301",
+        "20.11",
+        "C++",
+        "部署",
+        "部署前",
+        "팀은",
+        "Straße",
+        "🚀",
+        "\x00",
+    ]
 )
 TEXTS = st.one_of(st.text(max_size=40), st.lists(WORDS, max_size=12).map(" ".join))
 
@@ -22,10 +39,11 @@ TEXTS = st.one_of(st.text(max_size=40), st.lists(WORDS, max_size=12).map(" ".joi
 def fts5_counts(texts):
     """Per document what FTS5's own vocabulary says, statement and tags together."""
     database = sqlite3.connect(":memory:")
-    database.execute("CREATE VIRTUAL TABLE f USING fts5(statement, tags, tokenize='porter unicode61')")
+    database.execute(f'CREATE VIRTUAL TABLE f USING fts5(statement, tags, tokenize = "{TOKENIZER}")')
     database.execute("CREATE VIRTUAL TABLE v USING fts5vocab(f, instance)")
     database.executemany(
-        "INSERT INTO f(rowid, statement, tags) VALUES (?, ?, ?)", [(i, *t) for i, t in enumerate(texts)]
+        "INSERT INTO f(rowid, statement, tags) VALUES (?, ?, ?)",
+        [(i, *map(document_text, t)) for i, t in enumerate(texts)],
     )
     counts = [Counter() for _ in texts]
     for row, term in database.execute("SELECT doc, term FROM v"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sqlite3
 
+from pi_rank.folding import TOKENIZER, document_text
 from pi_rank.ranking.analysis import unpack_terms
 
 
@@ -48,11 +49,11 @@ class Fts5:
     def __init__(self):
         self._database = sqlite3.connect(":memory:")
         self._database.execute(
-            "CREATE VIRTUAL TABLE f USING fts5(statement, tags, tokenize='porter unicode61')"
+            f'CREATE VIRTUAL TABLE f USING fts5(statement, tags, tokenize = "{TOKENIZER}")'
         )
 
     def add(self, row, texts):
-        rows = [(number, *text) for number, text in enumerate(texts, row)]
+        rows = [(number, *map(document_text, text)) for number, text in enumerate(texts, row)]
         self._database.executemany("INSERT INTO f(rowid, statement, tags) VALUES (?, ?, ?)", rows)
 
     def remove(self, rows):

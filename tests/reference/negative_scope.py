@@ -13,6 +13,12 @@ UNSPACED = re.compile(
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua9e0-\ua9ff\uaa60-\uaa7f\uf900-\ufaff"
     "\U0001aff0-\U0001b16f\U00020000-\U0003ffff]"
 )
+# Points of Hebrew and Arabic, the dot of İ, and what nobody sees.
+LEFT_OUT = re.compile(
+    "[\u0307\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4"
+    "\u06e7\u06e8\u06ea-\u06ed\u00ad\u034f\u061c\u180b-\u180e\u200c-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "\U000e0100-\U000e01ef]"
+)
 GLYPH_SELECTOR = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 SHORT_STEM = re.compile("[b-df-hj-np-tv-z]{2,}[aeiouy][b-df-hj-np-tvz]")
 DOUBLED = re.compile("([b-df-hj-np-tv-z])\\1$")
@@ -28,6 +34,7 @@ def is_glyph_mark(character: str) -> bool:
 
 def tokenize(text: str) -> list[str]:
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    text = LEFT_OUT.sub("", text).replace("ı", "i").replace("\u200b", " ")
     words = [""]  # the last one is open; an empty one stands for a separator
     for character in text:
         if is_glyph_mark(character):

@@ -166,7 +166,7 @@ def test_a_store_of_another_version_says_how_to_go_on(path):
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(StoreVersionError, match="schema version 99, not 4 as here; `pi-rank rebuild`"):
+    with pytest.raises(StoreVersionError, match="schema version 99, not 5 as here; `pi-rank rebuild`"):
         MemoryStore.open(path)
     with pytest.raises(StoreVersionError):
         MemoryStore.open(path, read_only=True)

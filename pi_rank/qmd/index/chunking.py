@@ -7,7 +7,8 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pi_rank.qmd.text import count_unspaced, fence_mark
+from pi_rank.folding import count_unspaced
+from pi_rank.qmd.text import fence_mark
 
 CHUNK_TOKENS = 900
 OVERLAP_TOKENS = CHUNK_TOKENS * 15 // 100

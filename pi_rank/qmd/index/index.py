@@ -9,15 +9,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pi_rank.files.private import open_private, refuse_planted
+from pi_rank.folding import TOKENIZER
 from pi_rank.qmd.errors import IndexFileError
 from pi_rank.store.places import BESIDE
 from pi_rank.store.schema import transaction
 
 APPLICATION_ID = 0x50495251  # "PIRQ"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+UPGRADED_VERSION = 1  # is made this one when it is opened
 BUSY_SECONDS = 60.0  # an update of many files holds the pen for long; readers never wait for it
 
 # AUTOINCREMENT: a number is never used again, so that a warm process can tell new rows from old ones.
+# Holds titles and bodies as `pi_rank.folding.document_text` cuts them.
+WORDS_TABLE = f'CREATE VIRTUAL TABLE words USING fts5(title, body, tokenize = "{TOKENIZER}")'
 _SCHEMA = (
     "CREATE TABLE state (uuid TEXT NOT NULL, generation INTEGER NOT NULL)",
     "CREATE TABLE updates (collection TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID",
@@ -34,7 +38,7 @@ _SCHEMA = (
     "CREATE INDEX files_by_hash ON files (hash)",
     "CREATE TABLE contents (hash TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID",
     # Equal weights and FTS5's own formula, as in the store of a memory root.
-    "CREATE VIRTUAL TABLE words USING fts5(title, body, tokenize = 'porter unicode61')",
+    WORDS_TABLE,
     """CREATE TABLE chunks (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         file_id INTEGER NOT NULL,
@@ -161,6 +165,9 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application_id == APPLICATION_ID and version == SCHEMA_VERSION:
         return True
+    if application_id == APPLICATION_ID and version == UPGRADED_VERSION:
+        _upgrade(connection)
+        return True
     if application_id == APPLICATION_ID:
         raise IndexFileError(
             f"The index {path} is of version {version}, not {SCHEMA_VERSION}; "
@@ -171,3 +178,12 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
             f"{path} is another program's file and is left alone; set INDEX_PATH to another."
         )
     return False
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    from pi_rank.qmd.index.upgrade import upgrade  # which analyses
+
+    with transaction(connection, write=True):
+        if connection.execute("PRAGMA user_version").fetchone()[0] == UPGRADED_VERSION:
+            upgrade(connection)
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

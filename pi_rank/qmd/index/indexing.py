@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pi_rank.files.foreign import read_foreign
+from pi_rank.folding import document_text
 from pi_rank.memory.files import SETTLED_NS
 from pi_rank.qmd.config import Collection
 from pi_rank.qmd.index.chunking import chunks, passages
 from pi_rank.qmd.index.index import bump
 from pi_rank.qmd.index.scanning import Scan, ScannedFile, scan
-from pi_rank.qmd.text import segmented, title_of
+from pi_rank.qmd.text import title_of
 from pi_rank.ranking.analysis import FtsAnalyzer
 from pi_rank.store.schema import fold_log, transaction
 
@@ -159,14 +160,23 @@ def add_file(
         "INSERT INTO files (collection, path, size, mtime_ns, hash, title) VALUES (?, ?, ?, ?, ?, ?)", row
     ).lastrowid
     connection.execute("INSERT OR IGNORE INTO contents VALUES (?, ?)", (hash_, body))
-    heading = segmented(f"{title} {file.path}")
-    connection.execute(
-        "INSERT INTO words (rowid, title, body) VALUES (?, ?, ?)", (file_id, heading, segmented(body))
-    )
+    heading = heading_of(title, file.path)
+    write_words(connection, file_id or 0, heading, body)
     spans = chunks(body)
-    terms = analyzer.document_terms([(segmented(body[start:end]), heading) for start, end in spans])
+    terms = analyzer.document_terms([(body[start:end], heading) for start, end in spans])
     for (start, end), packed in zip(spans, terms, strict=True):
         _add_chunk(connection, file_id or 0, title, body, start, end, packed)
+
+
+def heading_of(title: str, path: str) -> str:
+    """What is searched of a file beside its body."""
+    return f"{title} {path}"
+
+
+def write_words(connection: sqlite3.Connection, file_id: int, heading: str, body: str) -> None:
+    """Put a file into the table that FTS5 searches."""
+    row = (file_id, document_text(heading), document_text(body))
+    connection.execute("INSERT INTO words (rowid, title, body) VALUES (?, ?, ?)", row)
 
 
 def _add_chunk(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pi_rank.files.locks import holder, is_held
+from pi_rank.folding import count_unspaced
 from pi_rank.names import names_in
 from pi_rank.qmd import config as configuration
 from pi_rank.qmd.config import MARKDOWN, Collection, Config
@@ -18,7 +19,6 @@ from pi_rank.qmd.shelves.files import FilesShelf
 from pi_rank.qmd.shelves.found import Found, Ranked, StoredDocument, merged
 from pi_rank.qmd.shelves.memory import MemoryShelf, opened
 from pi_rank.qmd.shelves.query_language import MAX_CHARACTERS, Lexical, natural_language, parse_lexical
-from pi_rank.qmd.text import count_unspaced
 from pi_rank.store.schema import transaction
 
 if TYPE_CHECKING:

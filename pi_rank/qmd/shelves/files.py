@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from pi_rank.qmd.shelves import fts
 from pi_rank.qmd.shelves.found import Embedded, Found, Ranked, StoredDocument
 from pi_rank.qmd.shelves.query_language import MAX_TERMS, Lexical, match_all, match_any
-from pi_rank.qmd.text import segmented_query
 
 if TYPE_CHECKING:
     from pi_rank.ranking.analysis import FtsAnalyzer
@@ -40,7 +39,7 @@ class FilesShelf:
 
     def any_word(self, text: str, names: Sequence[str], k: int) -> Ranked:
         """Files with any of the text's words, function words left out."""
-        words = tuple(self._analyzer().fts_query(segmented_query(text)).split(" OR "))[:MAX_TERMS]
+        words = tuple(self._analyzer().fts_query(text).split(" OR "))[:MAX_TERMS]
         return Ranked("any", self._matching(match_any(words, ()), words, names, k))
 
     def body(self, hash_: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from pi_rank.folding import query_text
 from pi_rank.qmd.errors import QmdError
-from pi_rank.qmd.text import segmented_query
 from pi_rank.words import FUNCTION_WORDS
 
 # Of one query: a prompt of 100 kB is a question with something pasted into it.
@@ -120,7 +120,7 @@ def _without(wanted: str, excluded: tuple[str, ...]) -> str:
 
 def _expression(term: str, *, prefix: bool) -> str:
     """A quoted FTS5 phrase; nothing for a term without a letter or digit, which FTS5 cannot find."""
-    text = " ".join(segmented_query(term).replace('"', " ").split()[:MAX_TERMS])
+    text = " ".join(query_text(term).replace('"', " ").split()[:MAX_TERMS])
     if not any(character.isalnum() for character in text):
         return ""
     return f'"{text}"*' if prefix else f'"{text}"'

@@ -13,7 +13,6 @@ import numpy as np
 from pi_rank.qmd.index.index import generation, open_index, translated
 from pi_rank.qmd.shelves.found import Found, Ranked
 from pi_rank.qmd.shelves.query_language import MAX_TERMS
-from pi_rank.qmd.text import segmented_query
 from pi_rank.qmd.warm.memory import highest_score
 from pi_rank.ranking.lexical import LexicalIndex
 from pi_rank.ranking.semantic import VectorIndex
@@ -93,7 +92,7 @@ class WarmFiles:
         version = self._fresh()
         if version is None:
             return Ranked("none", [])
-        terms = self._analyzer.query_terms(segmented_query(text))[:MAX_TERMS]
+        terms = self._analyzer.query_terms(text)[:MAX_TERMS]
         eligible = _eligible(version, names)
         depth = _depth(k, len(version.ids))
         rows, scores = version.lexical.search(terms, depth, eligible=eligible, tie_rank=version.tie_rank)

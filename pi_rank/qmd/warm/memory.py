@@ -15,6 +15,7 @@ from pi_rank.qmd.shelves.fts import bound
 from pi_rank.qmd.shelves.memory import found_record
 from pi_rank.qmd.shelves.query_language import MAX_TERMS
 from pi_rank.qmd.warm.models import MARKDOWN_MODEL, Models
+from pi_rank.ranking.blend import DEFAULTS, SPELLED
 from pi_rank.ranking.terms import matching_terms
 from pi_rank.snapshot.snapshot import Snapshot, load_snapshot, refresh_snapshot
 from pi_rank.store.store import MemoryStore
@@ -114,7 +115,9 @@ class WarmMemory:
 
     def _ranking(self, snapshot: Snapshot, text: str, vector: npt.NDArray[np.float32], k: int) -> Ranking:
         eligible = snapshot.active.view(np.uint8)
-        return rank(snapshot, self._analyzer, text, vector, eligible, depth=k)
+        spelled = self._models.of(self._model).reading(text) == "letters"
+        constants = SPELLED if spelled else DEFAULTS
+        return rank(snapshot, self._analyzer, text, vector, eligible, depth=k, constants=constants)
 
     def _relevant(
         self, snapshot: Snapshot, ranking: Ranking, text: str, vector: npt.NDArray[np.float32]

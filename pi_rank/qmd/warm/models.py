@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from pi_rank.embedding.queries import QueryEmbedder
+from pi_rank.embedding.queries import UNREADABLE, QueryEmbedder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +50,8 @@ class Models:
 
 
 def _reason(status: str) -> str:
+    if status == UNREADABLE:
+        return "the model does not know the question's words"
     if status == "late":
         return "the model is late, or is just being loaded"
     return f"the model {status}" if status.startswith("failed") else f"there is {status}"

@@ -12,7 +12,7 @@ import pytest
 
 from pi_rank.qmd.config import Collection
 from pi_rank.qmd.index import indexing
-from pi_rank.qmd.index.index import generation, open_index
+from pi_rank.qmd.index.index import UPGRADED_VERSION, generation, open_index
 from pi_rank.ranking.analysis import FtsAnalyzer
 
 
@@ -276,3 +276,19 @@ def test_another_programs_database_is_left_alone(world):
     ran = world.qmd("collection", "add", "docs", "--name", "c", INDEX_PATH=str(file))
     assert ran.code == 1 and "another program's file" in ran.err
     assert file.read_bytes() == b""
+
+
+def test_an_index_of_the_version_before_is_made_this_one_when_it_is_opened(folder, tmp_path):
+    folder.write("a.md", "# 部署\n\n部署必须在周二早上, Straße")
+    folder.update()
+    before = folder.connection.execute("SELECT terms FROM chunks").fetchall()
+    folder.connection.execute("DROP TABLE words")
+    folder.connection.execute("CREATE VIRTUAL TABLE words USING fts5(title, body)")
+    folder.connection.execute("UPDATE chunks SET terms = x''")
+    folder.connection.execute(f"PRAGMA user_version = {UPGRADED_VERSION}")
+    then = generation(folder.connection)
+    connection = open_index(tmp_path / "index.sqlite3")
+    assert connection.execute("SELECT terms FROM chunks").fetchall() == before
+    assert connection.execute("SELECT rowid FROM words WHERE words MATCH '周二 AND strasse'").fetchall()
+    assert generation(connection) > then
+    connection.close()

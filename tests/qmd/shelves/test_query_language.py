@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pi_rank.folding import TOKENIZER, document_text
 from pi_rank.qmd.errors import QmdError
 from pi_rank.qmd.shelves.query_language import (
     MAX_TERMS,
@@ -16,7 +17,6 @@ from pi_rank.qmd.shelves.query_language import (
     parse_document,
     parse_lexical,
 )
-from pi_rank.qmd.text import segmented
 
 
 def match(text):
@@ -51,7 +51,7 @@ def test_only_so_many_terms_count():
 def test_fts5_understands_every_expression(text):
     expression = match(text.replace("\ud83d", "\ufffd"))
     database = sqlite3.connect(":memory:")
-    database.execute("CREATE VIRTUAL TABLE words USING fts5(body, tokenize = 'porter unicode61')")
+    database.execute(f'CREATE VIRTUAL TABLE words USING fts5(body, tokenize = "{TOKENIZER}")')
     if expression:
         database.execute("SELECT * FROM words WHERE words MATCH ?", (expression,)).fetchall()
     database.close()
@@ -60,9 +60,9 @@ def test_fts5_understands_every_expression(text):
 @pytest.mark.parametrize("query", ["部署", "部", "前", "署前", "部署前", "测试"])
 def test_scripts_without_spaces_are_found_in_the_middle_of_a_run(query):
     database = sqlite3.connect(":memory:")
-    database.execute("CREATE VIRTUAL TABLE words USING fts5(body, tokenize = 'porter unicode61')")
-    database.execute("INSERT INTO words VALUES (?)", (segmented("我们部署前要测试服务"),))
-    database.execute("INSERT INTO words VALUES (?)", (segmented("无关的句子"),))
+    database.execute(f'CREATE VIRTUAL TABLE words USING fts5(body, tokenize = "{TOKENIZER}")')
+    database.execute("INSERT INTO words VALUES (?)", (document_text("我们部署前要测试服务"),))
+    database.execute("INSERT INTO words VALUES (?)", (document_text("无关的句子"),))
     assert database.execute("SELECT rowid FROM words WHERE words MATCH ?", (match(query),)).fetchall() == [
         (1,)
     ]

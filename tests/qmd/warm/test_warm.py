@@ -71,6 +71,20 @@ def test_cold_and_warm_orders_of_records_agree(hosted):
     assert [row["score"] for row in warm["results"]] == [row["score"] for row in cold["results"]]
 
 
+@pytest.mark.parametrize("query", ["周二部署", "备份", "部", "데이터베이스"])
+def test_cold_and_warm_orders_agree_in_scripts_without_spaces(hosted, query):
+    texts = [
+        *("部署必须在周二早上", "周二不开会", "备份每周日凌晨恢复演练一次", "部署前先备份", "无关的句子"),
+        *("데이터베이스를 백업한다", "데이터는 많다"),
+    ]
+    records = [{"id": f"mem_{number}", "statement": text} for number, text in enumerate(texts)]
+    hosted.world.ok("collection", "add", str(write_root(hosted.world.home / "root", records)), "--name", "pi")
+    argv = ["search", "--json", "-n", "50", "-c", "pi", query]
+    cold, warm = json.loads(hosted.world.ok(*argv)), hosted.json(*argv)
+    assert [row["id"] for row in warm["results"]] == [row["id"] for row in cold["results"]] != []
+    assert [row["score"] for row in warm["results"]] == [row["score"] for row in cold["results"]]
+
+
 def test_updates_are_seen_and_deleted_files_are_gone(hosted):
     add_notes(hosted.world)
     query = ["search", "--json", "-n", "99", "zebra or deploy"]
