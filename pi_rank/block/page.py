@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from pi_rank.block.budget import Keep, byte_length, fit_lines, more_line
+from pi_rank.block.choose import choose_lines
 from pi_rank.block.lines import Line
 from pi_rank.errors import ConfigError
 
@@ -63,21 +64,37 @@ class Page:
         """
         if not lines:
             return 0
-        self.offered += len(lines)
         head = f"## {heading}\n{preface}"
-        room = self._left - 1
-        within = room if cap is None else min(cap, room)
-        fitted = fit_lines(lines, within - byte_length(head), keep=keep)
-        if fitted.shown < len(lines):
-            self.omitted[name] = len(lines) - fitted.shown
-            if within == room:
-                self._left = 0
-        if fitted.shown == 0:
-            self.unsaid += len(lines)
-            return 0
-        self._texts += ("\n", head, fitted.text)
-        self._left -= 1 + byte_length(head) + fitted.size
+        fitted = fit_lines(lines, self._within(cap) - byte_length(head), keep=keep)
+        self._write(name, head, fitted.text, len(lines), fitted.shown, cap)
         return fitted.shown
+
+    def add_chosen(
+        self, name: str, heading: str, lines: Sequence[Line], *, cap: int, query: str
+    ) -> tuple[int, ...]:
+        """As `add`, of the lines that `choose_lines` chooses; return which of the lines are shown."""
+        if not lines:
+            return ()
+        head = f"## {heading}\n"
+        chosen = choose_lines(lines, self._within(cap) - byte_length(head), query)
+        self._write(name, head, chosen.text, len(lines), len(chosen.shown), cap)
+        return chosen.shown
+
+    def _within(self, cap: int | None) -> int:
+        room = self._left - 1
+        return room if cap is None else min(cap, room)
+
+    def _write(self, name: str, head: str, text: str, offered: int, shown: int, cap: int | None) -> None:
+        self.offered += offered
+        if shown < offered:
+            self.omitted[name] = offered - shown
+            if self._within(cap) == self._left - 1:
+                self._left = 0
+        if shown == 0:
+            self.unsaid += offered
+            return
+        self._texts += ("\n", head, text)
+        self._left -= 1 + byte_length(head) + byte_length(text)
 
     def markdown(self) -> str:
         """The page, its end saying how much was left out whole; empty where no section had a line to show."""

@@ -32,7 +32,8 @@ class BlockParts(msgspec.Struct, frozen=True, kw_only=True):
     """What a block is made of, each in the order to show it.
 
     `hard_rules`, `selected` and `contested` are already filtered and ranked. `scratchpad` and `daily_log` are
-    the files' text. `today` dates the log and the ages, in UTC.
+    the files' text. `today` dates the log and the ages, in UTC. `prompt`: what a selected record that is too
+    long is shortened for.
     """
 
     today: date
@@ -42,6 +43,7 @@ class BlockParts(msgspec.Struct, frozen=True, kw_only=True):
     contested: Sequence[MemoryRecord] = ()
     daily_log: str = ""
     sessions: Sequence[SessionSummary] = ()
+    prompt: str = ""
 
 
 def build_block(parts: BlockParts, *, max_bytes: int = MAX_BLOCK_BYTES) -> Block:
@@ -73,8 +75,8 @@ def _write(page: Page, parts: BlockParts) -> dict[str, tuple[str, ...]]:
 
     rest = [record for record in parts.selected if record.id not in hard_rules]
     lines = [record_line(record, now) for record in rest]
-    count = page.add("selected", "Selected Memory", lines, cap=SELECTED_BYTES)
-    selected = tuple(record.id for record in rest[:count])
+    shown = page.add_chosen("selected", "Selected Memory", lines, cap=SELECTED_BYTES, query=parts.prompt)
+    selected = tuple(rest[place].id for place in shown)
 
     page.add("scratchpad", "Scratchpad", open_items(parts.scratchpad), cap=SCRATCHPAD_BYTES)
     lines = [contested_line(record) for record in parts.contested]

@@ -234,6 +234,7 @@ def _scoped(
         contested=contested,
         daily_log=memory.notes.daily,
         sessions=memory.notes.sessions,
+        prompt=prompt,
     )
     block = build_block(parts, max_bytes=request.max_bytes)
     watch.lap("block")
