@@ -5,9 +5,22 @@ Arguments that a routine promises to refuse are given as well: it may raise what
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from pi_rank._core import alike, fusion, graph, history, names, negative_scope, overlap, pieces, postings
+from pi_rank._core import (
+    alike,
+    fusion,
+    graph,
+    history,
+    names,
+    negative_scope,
+    overlap,
+    pieces,
+    postings,
+    relevance,
+)
 from pi_rank._core.encoder import Encoder
 from pi_rank._core.unigram import Unigram
 from pi_rank._core.vectors import VectorTable
@@ -181,11 +194,40 @@ def encoder_target(feed):
         return
 
 
+def relevance_target(feed):
+    count = feed.number(0, 12)
+    near, share, wanted = ([feed.number(-4, 4) / 4 for _ in range(count)] for _ in range(3))
+    words, read, intercept, evidence, best = (feed.number(-8, 8) / 4 for _ in range(5))
+    least, phrases = feed.choice([0.0, 0.2, 0.5, 1.0]), feed.choice([None, np.array(wanted, np.float64)])
+    likely, places, most = relevance.relevance(
+        np.array(near), np.array(share), phrases, words, read, intercept, evidence, best, least
+    )
+    speaks = [max(read * x + words * y, 0.02) for x, y in zip(near, share, strict=True)]
+    if phrases is not None:
+        speaks = [own + 0.5 * more for own, more in zip(speaks, wanted, strict=True)]
+    if not speaks or min(speaks) <= 0:
+        return
+    top = math.log(max(speaks))
+    plain = [_logistic(intercept + evidence * math.log(x) + best * (math.log(x) - top)) for x in speaks]
+    assert math.isclose(most, _logistic(intercept + evidence * top), rel_tol=1e-9)
+    assert places.tolist() == sorted(places.tolist())
+    assert all(
+        math.isclose(a, plain[at], rel_tol=1e-9) for a, at in zip(likely, places.tolist(), strict=True)
+    )
+    clear = {at for at, each in enumerate(plain) if each > least + 1e-9}
+    assert clear <= set(places.tolist())
+    assert all(plain[at] >= least - 1e-9 for at in places.tolist())
+
+
+def _logistic(value):
+    return 1 / (1 + math.exp(-value))
+
+
 def alike_target(feed):
     vectors, row_node = _vectors(feed), feed.ints(feed.number(1, 20), -1, 11)
     try:
         table = VectorTable.build(vectors, row_node)
-        first, second = alike.alike(table, feed.ints(feed.number(0, 12), -1, 20), 0.5)
+        first, second, _ = alike.alike(table, feed.ints(feed.number(0, 12), -1, 20), 0.5)
         assert (first < second).all()
     except (VectorError, ValueError):
         return
