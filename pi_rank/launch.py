@@ -22,7 +22,11 @@ def main() -> int:
     from pi_rank.daemon import client
 
     if words and words[0] in client.SERVED:
-        answered = client.answer(words, began)
+        try:
+            answered = client.answer(words, began)
+        except KeyboardInterrupt:
+            sys.stderr.write("pi-rank: interrupted\n")
+            return 0 if words[0] == "hook" else client.INTERRUPTED
         if answered is not None:
             return answered
     if sys.flags.no_site:

@@ -24,6 +24,7 @@ NUMBER_BYTES = 8
 MAX_SOCKET_PATH = 100  # bytes; the kernel's limit is 108, or 104 on macOS
 MAX_STDIN_BYTES = 32 << 20
 CONNECT_SECONDS = 0.3  # for a daemon to begin; then the work is done here
+INTERRUPTED = 130  # what a shell reports for a program that was interrupted
 PIPE_CLOSED = 141  # what a shell reports for a program whose reader went away
 OFF = "PI_RANK_DAEMON"
 

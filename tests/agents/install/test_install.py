@@ -192,6 +192,21 @@ def test_the_command_runs_as_the_shell_of_an_agent_runs_it(home):
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+def test_a_repository_cannot_put_its_modules_in_our_place(home):
+    """An agent starts hooks and servers in a folder that others have filled."""
+    for name in ("pi_rank", "site", "io", "_socket", "argparse"):
+        Path(f"{name}.py").write_text("open('taken', 'w')\n")
+    assert main(["install", "claude-code", "--project"]) == 0
+    hooks = json.loads(Path(".claude/settings.local.json").read_text("utf-8"))["hooks"]
+    line = hooks["UserPromptSubmit"][0]["hooks"][0]["command"]
+    event = b'{"hook_event_name": "UserPromptSubmit", "prompt": "How do we deploy?"}'
+    assert subprocess.run(["/bin/sh", "-c", line], input=event, capture_output=True).returncode == 0
+    server = json.loads(Path(".mcp.json").read_text("utf-8"))["mcpServers"]["pi-rank"]
+    words = [server["command"], *server["args"][:-1], "--version"]
+    assert subprocess.run(words, capture_output=True, text=True).stdout.startswith("pi-rank ")
+    assert not Path("taken").exists()
+
+
 def test_codex_reads_what_was_written(home):
     (config,) = configs("codex")
     assert main(["install", "codex"]) == 0
