@@ -7,11 +7,13 @@ import threading
 from collections.abc import Collection
 from uuid import uuid4
 
+import msgspec
+
 from pi_rank.injection.call import Call, Content
 from pi_rank.injection.growing import line_digest
 from pi_rank.injection.history import dialects
 from pi_rank.injection.history.dialects import Dialect
-from pi_rank.injection.history.live import lines_of, live_records
+from pi_rank.injection.history.live import Live, lines_of, live_records
 from pi_rank.injection.history.marks import Mark, as_written, mark_to_dict, new_mark, with_message_mark
 from pi_rank.injection.history.messages import Message, RawMessage
 from pi_rank.injection.novelty import Novelty, StatusLookup, novel_part, novel_text
@@ -25,25 +27,52 @@ from pi_rank.results import RetrievalContext
 logger = logging.getLogger("pi_rank.injection")
 
 EMPTY = RetrievalContext(markdown="")
-# Looking and appending are one step. Nothing is asked of a memory under it, so one lock serves all
-# conversations.
+# Looking and appending are one step. Nothing is asked of a memory meanwhile, so one lock serves them all.
 _WRITING = threading.Lock()
 
 
-def write(call: Call, content: Content, statuses: StatusLookup | None = None) -> InjectionResult:
+class Seen(msgspec.Struct, frozen=True):
+    # Looking and appending are one step. Nothing is asked of a memory meanwhile, so one lock serves all.
+
+    live: Live
+    messages: int
+    last: int
+
+    @classmethod
+    def of(cls, call: Call) -> Seen:
+        """The conversation of a call as it is now."""
+        live = live_records(call.messages, call.source, call.dialect)
+        return cls(live, len(call.messages), _last(call))
+
+    def holds(self, call: Call) -> bool:
+        """Whether nobody has added to the conversation since, or taken from it."""
+        return self.messages == len(call.messages) and self.last == _last(call)
+
+
+def _last(call: Call) -> int:
+    return (
+        id(call.messages[-1].get("content")) if call.messages and isinstance(call.messages[-1], dict) else 0
+    )
+
+
+def write(
+    call: Call, content: Content, statuses: StatusLookup | None = None, seen: Seen | None = None
+) -> InjectionResult:
     """Add what is new to the conversation, or say why not.
 
-    :param statuses: looked up before (`look_up`): nothing is asked of a memory while others wait.
+    :param statuses: looked up before: nothing is asked of a memory while others wait.
+    :param seen: what was live when they were looked up, to be used again where it still is.
     """
     with _WRITING:
-        return _write(call, content, statuses)
+        return _write(call, content, statuses, seen)
 
 
-def _write(call: Call, content: Content, statuses: StatusLookup | None) -> InjectionResult:
+def _write(call: Call, content: Content, statuses: StatusLookup | None, seen: Seen | None) -> InjectionResult:
     target = call.target()  # under the lock: another thread may have written meanwhile
     if target.outcome is not None:
         return call.outcome(target.outcome, target.reason, target.index)
-    full, part = _novel(call, content, statuses)
+    live = seen.live if seen is not None and seen.holds(call) else Seen.of(call).live
+    full, part = _novel(call, content, statuses, live)
     if not part.text.strip():
         return call.outcome("nothing_new", "the conversation already holds all of it", target.index)
     if call.secrets == "refuse" and (found := find_secrets(part.text)):
@@ -76,9 +105,8 @@ def _write(call: Call, content: Content, statuses: StatusLookup | None) -> Injec
     )
 
 
-def _novel(call: Call, content: Content, status_of: StatusLookup | None) -> tuple[str, Novelty]:
+def _novel(call: Call, content: Content, status_of: StatusLookup | None, live: Live) -> tuple[str, Novelty]:
     """The full text, and the part of it that is new to the conversation."""
-    live = live_records(call.messages, call.source, call.dialect)
     if isinstance(content, str):
         text = as_written(content)
         return content, novel_text(text, mask_secrets(text), live, call.source)

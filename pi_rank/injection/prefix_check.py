@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -179,7 +180,7 @@ class _Cache:
 
     def __init__(self) -> None:
         self._entries: set[bytes] = set()
-        self._after: dict[bytes, list[bytes]] = {}  # a prefix → the segments that have followed it
+        self._after: dict[bytes, list[bytes]] = {}  # a prefix → the segments that followed it, sorted
         self._requests = self._cached = self._total = 0
 
     @property
@@ -197,8 +198,9 @@ class _Cache:
         self._entries.update(stream.digests[index] for index in marked)
         for index in range(stream.same, len(stream.segments)):
             followers = self._after.setdefault(stream.digests[index - 1] if index else b"", [])
-            if stream.segments[index].data not in followers:
-                followers.append(stream.segments[index].data)
+            at = bisect_left(followers, stream.segments[index].data)
+            if at == len(followers) or followers[at] != stream.segments[index].data:
+                followers.insert(at, stream.segments[index].data)
 
     def _from_entries(self, stream: _Stream, marked: list[int]) -> int:
         """Bytes up to the best entry that a look-back from one of the request's breakpoints meets."""
@@ -214,7 +216,9 @@ class _Cache:
         prefix, size = b"", 0
         for index, part in enumerate(stream.segments):
             followers = self._after.get(prefix, [])
-            if index >= stream.same and part.data not in followers:
-                return size + max((_common_bytes(part.data, other) for other in followers), default=0)
+            at = bisect_left(followers, part.data) if index >= stream.same else -1
+            if at >= 0 and followers[at : at + 1] != [part.data]:  # the most like it stand beside its place
+                near = followers[max(0, at - 1) : at + 1]
+                return size + max((_common_bytes(part.data, other) for other in near), default=0)
             prefix, size = stream.digests[index], stream.sizes[index]
         return size

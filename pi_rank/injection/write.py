@@ -9,11 +9,10 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 from pi_rank.errors import ContextError
-from pi_rank.injection.append import write
+from pi_rank.injection.append import Seen, write
 from pi_rank.injection.call import MAX_BYTES, Call, Content, Mode, Secrets
 from pi_rank.injection.history import dialects
 from pi_rank.injection.history.dialects import Dialect
-from pi_rank.injection.history.live import live_records
 from pi_rank.injection.history.marks import Rendering
 from pi_rank.injection.history.messages import RawMessage
 from pi_rank.injection.history.objects import refuse_objects
@@ -94,7 +93,10 @@ def inject_call(call: Call, content: Source, status_of: StatusLookup | None = No
             raise ContextError("this memory is asynchronous: await `ainject`")
         if (closed := call.closed(content)) is not None:
             return closed
-    return write(call, content, _statuses(call, content, status_of))
+    if status_of is None or isinstance(content, str):
+        return write(call, content)
+    seen = Seen.of(call)
+    return write(call, content, _statuses(call, seen, status_of), seen)
 
 
 async def ainject_call(
@@ -114,14 +116,17 @@ async def ainject_call(
             return closed
     else:
         found = content
-    ids = _live_ids(call, found) if status_of is not None else []
+    if status_of is None or isinstance(found, str):
+        return write(call, found)
+    seen = Seen.of(call)
+    ids = list(seen.live.records)
     try:
-        looked = await asyncio.to_thread(status_of, ids) if status_of is not None and ids else {}
+        looked = await asyncio.to_thread(status_of, ids) if ids else {}
         statuses = await looked if inspect.isawaitable(looked) else looked
     except Exception as error:
         _say_unknown(call, error)
-        return write(call, found)
-    return write(call, found, _among(ids, statuses))
+        return write(call, found, None, seen)
+    return write(call, found, _among(ids, statuses), seen)
 
 
 def _failed(call: Call, error: Exception) -> InjectionResult:
@@ -129,22 +134,14 @@ def _failed(call: Call, error: Exception) -> InjectionResult:
     return call.outcome("refused", f"the content raised {type(error).__name__}: {error}")
 
 
-def _statuses(call: Call, content: Content, status_of: StatusLookup | None) -> StatusLookup | None:
+def _statuses(call: Call, seen: Seen, status_of: StatusLookup) -> StatusLookup | None:
     """Statuses of all that is live, looked up once and outside the lock; None where they are not known."""
-    ids = _live_ids(call, content) if status_of is not None else []
-    if status_of is None or not ids:
-        return None
+    ids = list(seen.live.records)
     try:
-        return _among(ids, status_of(ids))
+        return _among(ids, status_of(ids)) if ids else None
     except Exception as error:
         _say_unknown(call, error)
         return None
-
-
-def _live_ids(call: Call, content: Content) -> list[str]:
-    if isinstance(content, str):
-        return []
-    return list(live_records(call.messages, call.source, call.dialect).records)
 
 
 def _among(ids: list[str], statuses: Mapping[str, str]) -> StatusLookup:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -332,3 +333,33 @@ def test_gemini_bodies_are_read(tmp_path, capsys):
     assert command(tmp_path, [gemini("a"), gemini("A", "b", "c")]) == 1
     assert "BREAK at contents[0].parts[0]" in capsys.readouterr().out
     assert command(tmp_path, [gemini("a"), gemini("a", "b", "c", tools=False)]) == 1
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_the_time_is_in_proportion_to_what_was_sent(marked):
+    def conversation(turns):
+        messages, sent = [], []
+        for turn in range(turns):
+            messages = [
+                *messages,
+                {"role": "user", "content": [{"type": "text", "text": f"question {turn}"}]},
+            ]
+            last = {
+                **messages[-1]["content"][0],
+                **({"cache_control": {"type": "ephemeral"}} if marked else {}),
+            }
+            request = [*messages[-6:-1], {"role": "user", "content": [last]}]
+            sent.append(json.loads(json.dumps({"messages": request})))
+            messages.append({"role": "assistant", "content": [{"type": "text", "text": f"answer {turn}"}]})
+        return sent
+
+    def best(requests):
+        times = []
+        for _ in range(5):
+            begun = time.process_time()
+            check_prefixes(requests)
+            times.append(time.process_time() - begun)
+        return min(times)
+
+    small, large = conversation(60), conversation(600)
+    assert best(large) < 40 * best(small)  # ten times as much; comparing each with each would be a hundred

@@ -104,7 +104,7 @@ async def _awaited(value: Any) -> Any:  # noqa: ANN401 - a callback's result, aw
 
 
 def _unmarked(item: Any) -> Any:  # noqa: ANN401 - any item of the Responses API
-    if not isinstance(item, dict):
+    if not isinstance(item, dict) or not (may_hold_marks(item) or "tracking_id" in item):
         return item
     bare = without_own_keys(item)
     if isinstance(bare.get("content"), list):

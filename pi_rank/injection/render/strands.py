@@ -8,12 +8,13 @@ from typing import Any
 from pi_rank.injection.history.live import may_hold_marks
 from pi_rank.injection.history.messages import Block, blocks_of
 from pi_rank.injection.render.boundaries import at_boundaries
+from pi_rank.injection.render.plain import plain_parts
 from pi_rank.injection.render.rules import RenderRules
 from pi_rank.injection.render.turns import OPERATOR, Apart, split_operator
 
 
 def with_system_messages(messages: Sequence[Any], rules: RenderRules | None) -> list[Any]:
-    """The messages of a call, each one of ours without its marks; the others are the caller's own.
+    """The messages of a call without marks; what is in them is the caller's own.
 
     Operator's text becomes a `system` message where the model takes one, as `render` makes it; the SDK's
     formatters pass the role on.
@@ -21,6 +22,10 @@ def with_system_messages(messages: Sequence[Any], rules: RenderRules | None) -> 
     sent: list[Any] = []
     apart = rules is not None and rules.system_messages
     for message in messages:
+        ready = plain_parts(message, "strands")
+        if ready is not None:
+            sent.append({**message, "content": ready})
+            continue
         if not may_hold_marks(message):
             sent.append(message)
             continue
