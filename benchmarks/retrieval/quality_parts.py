@@ -1,18 +1,16 @@
-"""What the parts of the default ranking are worth, what other rules reach, and what the floor holds back."""
+"""What the parts of the default ranking are worth, and what other rules reach."""
 
 from __future__ import annotations
 
 import argparse
-import random
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from platformdirs import user_cache_path
 
 from benchmarks.retrieval.beir import Collection, read_collections
 from benchmarks.retrieval.cached_embedder import CachedEmbedder
-from benchmarks.retrieval.quality import opened
 from benchmarks.retrieval.reorderings import distinct, diverse, widened, without_hubs
 from benchmarks.retrieval.rules import (
     NDCG,
@@ -26,11 +24,10 @@ from benchmarks.retrieval.rules import (
     summed,
     z_score,
 )
-from pi_rank import SessionContext
 from pi_rank.embedding import load_embedder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from benchmarks.retrieval.rules import Memory, Rule
     from pi_rank.embedding import Embedder
@@ -72,12 +69,10 @@ OTHERS: dict[str, Rule] = {
     **{f"default, no pair of cosine {most}": distinct(most) for most in (0.9, 0.95)},
     **{f"default, marginal relevance {penalty}": diverse(penalty) for penalty in (0.1, 0.3)},
 }
-FLOORS = (0.25, 0.3, 0.35, 0.4)
-ASKED = 100  # questions of each other folder
 
 
 def main(argv: list[str]) -> int:
-    """Prints three Markdown tables for the folders, as `python -m benchmarks quality` takes them."""
+    """Prints two Markdown tables for the folders, as `python -m benchmarks quality` takes them."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks quality_parts", description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="a folder in BEIR layout")
     parser.add_argument(
@@ -91,8 +86,7 @@ def main(argv: list[str]) -> int:
         name: [load_memory(one, embedder, options.cache) for one in found] for name, found in folders.items()
     }
     print("\n".join(table("nDCG@10", VARIANTS, memories, embedder)), end="\n\n")
-    print("\n".join(table("nDCG@10", OTHERS, memories, embedder)), end="\n\n")
-    print("\n".join(floors(folders, embedder, options.cache)))
+    print("\n".join(table("nDCG@10", OTHERS, memories, embedder)))
     embedder.save()
     return 0
 
@@ -105,37 +99,3 @@ def table(head: str, rules: dict[str, Rule], folders: Memories, embedder: Embedd
         means = np.array([score(memories, embedder, rule).mean(axis=0) for memories in folders.values()])
         each = " | ".join(f"{mean:.4f}" for mean in means[:, NDCG])
         yield f"| {name} | {each} | {means[:, NDCG].mean():.4f} | {means[:, RECALL].mean():.4f} |"
-
-
-def floors(folders: Folders, embedder: Embedder, cache: Path) -> Iterator[str]:
-    """The share of prompts below each floor: a folder's own, and others' that its first corpus is asked."""
-    columns = {}
-    for name, collections in folders.items():
-        own = [relevances(one, one.queries.values(), embedder, cache) for one in collections]
-        columns[f"{name}: own"] = np.concatenate(own)
-        others = [found[-1] for other, found in folders.items() if other != name]
-        columns[f"{name}: others'"] = relevances(collections[0], sampled(others), embedder, cache)
-        if len(collections) > 1:
-            neighbour = collections[1].queries.values()
-            columns[f"{name}: neighbour's"] = relevances(collections[0], neighbour, embedder, cache)
-    yield f"| below | {' | '.join(f'{name} ({len(column)})' for name, column in columns.items())} |"
-    yield f"|---|{'---|' * len(columns)}"
-    for floor in FLOORS:
-        shares = [(column < floor).mean() for column in columns.values()]
-        yield f"| {floor} | {' | '.join(f'{share:.3f}' for share in shares)} |"
-
-
-def relevances(
-    collection: Collection, prompts: Iterable[str], embedder: Embedder, cache: Path
-) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """What turns on the collection's memory say of the prompts' relevance: float64[prompts]."""
-    with opened(collection, embedder, "default", cache) as engine:
-        turns = [engine.build_retrieval_context(SessionContext(latest_user_message=text)) for text in prompts]
-    return np.array([turn.stats["relevance"] for turn in turns if "relevance" in turn.stats])
-
-
-def sampled(collections: list[Collection]) -> list[str]:
-    """ASKED queries of each collection, the same at each run."""
-    chosen = random.Random(0)
-    texts = [list(collection.queries.values()) for collection in collections]
-    return [text for one in texts for text in chosen.sample(one, min(ASKED, len(one)))]
