@@ -32,7 +32,7 @@ _WRITING = threading.Lock()
 
 
 class Seen(msgspec.Struct, frozen=True):
-    # Looking and appending are one step. Nothing is asked of a memory meanwhile, so one lock serves all.
+    """What was live before the memory was asked, and by what the conversation is known to be as it was."""
 
     live: Live
     messages: int
