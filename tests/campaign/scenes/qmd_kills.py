@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -33,7 +34,12 @@ class QmdKills(Door):
 
     def make(self, chance):
         command = chance.choice(
-            [["update"], ["update"], ["cleanup"], ["collection", "add", "docs", "--name", "again"]]
+            [
+                ["update"],
+                ["update"],
+                ["cleanup"],
+                ["collection", "add", "docs", "--name", "again", "--mask", "*.md"],
+            ]
         )
         return {
             "command": command,
@@ -53,7 +59,7 @@ class QmdKills(Door):
         )
         time.sleep(case["after"])
         child.kill()
-        trial.tallies["kills"] += child.wait() != 0
+        trial.tallies["kills"] += child.wait() == -signal.SIGKILL
         with trial.expecting("after a kill"):
             for command in (["update"], ["status"]):
                 ran = self._world.qmd(*command)
