@@ -143,7 +143,7 @@ def _ranks(
     """How each question is asked, and the place of its record: behind all others where it is missing."""
     for right, name in asked.queries.items():
         for way, question in questions(name):
-            found = [hit.id for hit in engine.search(question, k=10, mode=mode)]
+            found = [hit.id for hit in engine.search(question, k=10, mode=mode, abstain=False)]
             rank = found.index(right) + 1 if right in found else len(asked.corpus) + 1
             if misses and rank > 1:
                 first = asked.corpus[found[0]] if found else "nothing"

@@ -219,6 +219,7 @@ def test_ids_in_rank_order_in_time(pi, warm, busy):
         assert row["ids"][:1] == [best], (name, row)
         scores = [each["score"] for each in json.loads(row["stdout"])["results"]]
         assert scores == sorted(scores, reverse=True)
-        assert row["stderr"] == "" or not warm
+        by_words = "Ranked by words: the model does not know the question's words.\n"
+        assert row["stderr"] == (by_words if "chinese" in name else "") or not warm
         answered[name] += 1
     assert min(answered.values()) >= 3, (answered, [row["ms"] for row in found])
