@@ -101,7 +101,15 @@ def test_the_commands_exit_code_and_summary_say_what_was_found(planted, tmp_path
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT")
 def test_an_interrupted_run_says_what_was_done(planted):
     command = [sys.executable, "-m", "tests.campaign", "--door", "sound", "--minutes", "5", "--keep-nothing"]
-    run = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen(
+        command,
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A suite that runs in the background of a shell ignores interruptions, and its children with it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     time.sleep(5)
     run.send_signal(signal.SIGINT)
     said, errors = run.communicate(timeout=30)
