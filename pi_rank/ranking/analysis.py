@@ -161,7 +161,7 @@ class _FoldTable(dict[int, str]):
 
     def learn(self, text: str) -> None:
         """Ask at once for all characters of the text that are not known yet: Chinese fills 80 blocks."""
-        unknown = set(map(ord, set(text))) - self.keys()
+        unknown = {code for code in map(ord, set(text)) if code not in self}  # `-` would go through all known
         if unknown:
             self._ask(unknown)
 

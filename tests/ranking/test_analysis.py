@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 import sqlite3
 import threading
+import timeit
 from collections import Counter
 
 import pytest
@@ -164,3 +165,18 @@ def test_close():
     analyzer.close()
     with pytest.raises(sqlite3.ProgrammingError):
         analyzer.query_terms("never seen before")
+
+
+def test_a_query_takes_no_longer_where_many_characters_are_known():
+    """A memory of many scripts must not slow each question down."""
+
+    def seconds(analyzer):
+        def two():  # since the last query's stems are kept
+            return analyzer.query_terms("déjà vu"), analyzer.query_terms("naïve façade")
+
+        two()
+        return min(timeit.repeat(two, number=50))
+
+    few, many = FtsAnalyzer(), FtsAnalyzer()
+    many.document_terms([("".join(map(chr, range(0x100, 0xD800))), "")])
+    assert seconds(many) < 5 * seconds(few)
