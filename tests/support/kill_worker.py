@@ -29,7 +29,11 @@ WORK = {
 
 def work(folder, seed, under_way):
     """Syncs a changing memory and asks, without end, and tells what is under way."""
-    eager().__enter__()  # until the end, which is a kill
+    with eager():
+        _work(folder, seed, under_way)
+
+
+def _work(folder, seed, under_way):
     for number, (owner, name) in enumerate(WORK.values(), 1):
         setattr(owner, name, announced(getattr(owner, name), number, under_way))
     chance = random.Random(seed)

@@ -87,7 +87,8 @@ def kill_once(context, folder, chance, target):
     worker.start()
     try:
         deadline = time.monotonic() + SECONDS
-        while under_way.value != target and time.monotonic() < deadline:
+        while under_way.value != target:
+            assert time.monotonic() < deadline, f"{list(WORK)[target - 1]} never began"
             time.sleep(0.0005)
         time.sleep(chance.uniform(0, chance.choice((0.001, 0.02))))
         doing = under_way.value
