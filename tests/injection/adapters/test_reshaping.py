@@ -359,8 +359,8 @@ def test_reshaped_histories_lose_show_and_believe_nothing(framework):
     build, reshapings = FRAMEWORKS[framework]()
     names = sorted(reshapings)
 
-    # The same examples each time: of some hundreds drawn at random one may be a text that was joined to the user's
-    # words without a break and then masked, which is not found yet.
+    # The same examples each time: of some hundreds drawn at random one may be a text that was joined to the
+    # user's words without a break and then masked, which is not found yet.
     @settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(TURNS, STEPS)
     def holds(turns, steps):
