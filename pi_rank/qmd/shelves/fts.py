@@ -54,5 +54,9 @@ def highest(connection: sqlite3.Connection, table: WordTable, wanted: Sequence[s
 
 
 def bound(total: int, having: int) -> float:
-    """The limit of one term's share, by FTS5's formula, where `having` of `total` documents have it."""
+    """The limit of one term's share, by FTS5's formula, where `having` of `total` documents have it.
+
+    A damaged index may know more documents of a term than there are: then all have it.
+    """
+    having = min(having, total)
     return max(LEAST_IDF, math.log((total - having + 0.5) / (having + 0.5))) * (K1 + 1)
