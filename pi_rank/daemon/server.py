@@ -22,6 +22,7 @@ from pi_rank.errors import PiRankError
 from pi_rank.qmd.arguments import parse as parse_qmd
 from pi_rank.qmd.launcher import SERVED as QMD_SEARCHES
 from pi_rank.serving.program import Program
+from pi_rank.serving.socket_file import SocketFile
 
 THREADS = 8
 REQUEST_SECONDS = 5.0  # for a client to say all that it wants
@@ -42,6 +43,7 @@ class Server:
 
     def __init__(self, path: Path, run: Run, idle_seconds: float, log: TextIO) -> None:
         self._path = path
+        self._file = SocketFile(path)
         self._run = run
         self._idle_seconds = idle_seconds
         self._log = log
@@ -58,44 +60,27 @@ class Server:
         """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
-        with self._bound() as listener, ThreadPoolExecutor(THREADS, "daemon") as pool:
-            identity = _identity(self._path)
+        _require_private(self._path.parent)
+        with (
+            self._file.bound(LOOK_AROUND_SECONDS) as listener,
+            ThreadPoolExecutor(THREADS, "daemon") as pool,
+        ):
             if first is not None:
                 pool.submit(self._warmed, first)
             try:
-                while self._should_go_on(identity):
+                while self._should_go_on():
                     try:
                         line, _ = listener.accept()
                     except TimeoutError:
                         continue
                     pool.submit(self._serve_one, line)
             finally:
-                if self._is_ours(identity):
-                    self._path.unlink(missing_ok=True)
+                self._file.withdraw()
         return self._program.changed()
 
-    def _bound(self) -> socket.socket:
-        _require_private(self._path.parent)
-        self._path.unlink(missing_ok=True)  # a dead daemon's: the lock says that there is no living one
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        mask = os.umask(0o177)  # its owner's alone, from the first moment
-        try:
-            listener.bind(str(self._path))
-        finally:
-            os.umask(mask)
-        listener.listen(128)
-        listener.settimeout(LOOK_AROUND_SECONDS)
-        return listener
-
-    def _should_go_on(self, identity: tuple[int, int]) -> bool:
+    def _should_go_on(self) -> bool:
         idle = time.monotonic() - self._last > self._idle_seconds and not self._running.locked()
-        return not (self._stop.is_set() or idle or not self._is_ours(identity) or self._program.changed())
-
-    def _is_ours(self, identity: tuple[int, int]) -> bool:
-        """Whether the socket's file is still the one that was made here."""
-        with suppress(OSError):
-            return _identity(self._path) == identity
-        return False
+        return not (self._stop.is_set() or idle or not self._file.is_ours() or self._program.changed())
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._stop.set()
@@ -142,10 +127,7 @@ class Server:
             close([request.folder])
 
     def _is_served(self, request: Request) -> bool:
-        """Whether the answer here is the one that the client would find itself.
-
-        And worth to be found here.
-        """
+        """Whether the answer is the one that the client would find, and worth finding here."""
         words = request.words
         if words[0] not in SERVED or "--no-daemon" in words or self._stop.is_set():
             return False
@@ -193,9 +175,3 @@ def _require_private(folder: Path) -> None:
         raise PiRankError(f"{folder} is not a folder of this user's; the daemon needs one for its socket")
     if found.st_mode & 0o077:
         folder.chmod(0o700)
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    """Tells one socket from the next at its path; a number of an inode alone is soon used again."""
-    found = path.stat()
-    return found.st_ino, found.st_ctime_ns

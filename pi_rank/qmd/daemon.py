@@ -11,8 +11,6 @@ import threading
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
@@ -29,6 +27,7 @@ from pi_rank.qmd.launcher import MAGIC, SERVED, TRY_ELSEWHERE, VARIABLES
 from pi_rank.qmd.paths import Places, places
 from pi_rank.qmd.warm.warm import Warm
 from pi_rank.serving.program import Program
+from pi_rank.serving.socket_file import SocketFile
 
 IDLE_MINUTES = 120
 MAX_REQUEST_BYTES = 4 << 20
@@ -76,6 +75,7 @@ class Daemon:
 
     def __init__(self, where: Places, warm: Warm, idle_seconds: float) -> None:
         self._places = where
+        self._file = SocketFile(where.socket)
         self._warm = warm
         self._idle_seconds = idle_seconds
         self._last = time.monotonic()
@@ -87,11 +87,11 @@ class Daemon:
         """Serve until there is a reason to end; True where that is a newer program on disk."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
-        with self._bound() as listener, ThreadPoolExecutor(THREADS, "qmd") as pool:
-            identity = _identity(self._places.socket)
+        self._places.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._file.bound(LOOK_AROUND_SECONDS) as listener, ThreadPoolExecutor(THREADS, "qmd") as pool:
             pool.submit(self._preload)
             try:
-                while self._should_go_on(identity):
+                while self._should_go_on():
                     try:
                         line, _ = listener.accept()
                     except TimeoutError:
@@ -99,33 +99,12 @@ class Daemon:
                     self._last = time.monotonic()
                     pool.submit(self._serve_one, line)
             finally:
-                if self._is_ours(identity):
-                    self._places.socket.unlink(missing_ok=True)
+                self._file.withdraw()
         return self._program.changed()
 
-    def _bound(self) -> socket.socket:
-        path = self._places.socket
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)  # a dead daemon's: the lock says that there is no living one
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        mask = os.umask(0o177)  # readable and writable by the owner alone, from the first moment
-        try:
-            listener.bind(str(path))
-        finally:
-            os.umask(mask)
-        listener.listen(128)
-        listener.settimeout(LOOK_AROUND_SECONDS)
-        return listener
-
-    def _should_go_on(self, identity: tuple[int, int]) -> bool:
+    def _should_go_on(self) -> bool:
         idle = time.monotonic() - self._last > self._idle_seconds
-        return not (self._stop.is_set() or idle or not self._is_ours(identity) or self._program.changed())
-
-    def _is_ours(self, identity: tuple[int, int]) -> bool:
-        """Whether the socket's file is still the one that was made here."""
-        with suppress(OSError):
-            return _identity(self._places.socket) == identity
-        return False
+        return not (self._stop.is_set() or idle or not self._file.is_ours() or self._program.changed())
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._stop.set()
@@ -177,12 +156,6 @@ class Daemon:
             if name != "PI_RANK_QMD_MODE"
         )
         return same and bool(request.argv) and "--wait" not in request.argv
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    """Tells one socket from the next at its path; a number of an inode alone is soon used again."""
-    status = path.stat()
-    return status.st_ino, status.st_ctime_ns
 
 
 def _received(line: socket.socket) -> bytes:
